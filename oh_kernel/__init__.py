@@ -1,0 +1,1 @@
+"""A software agent inside the notebook."""
