@@ -1,0 +1,63 @@
+"""Which JSON schema does a model get for an action?
+
+Providers differ in what they accept, so references are inlined, unions with null become the other
+branch, and titles and the discriminator `kind` are left out. `security_risk` and `summary` are
+asked for with every call and stand first, where a reply that is cut off still has them.
+"""
+
+from typing import Any
+
+from oh_kernel.events import Action
+
+SECURITY_RISK = {
+    "type": "string",
+    "enum": ["LOW", "MEDIUM", "HIGH"],
+    "description": "LOW: reads, or edits inside the workspace. MEDIUM: other changes that can be "
+    "undone. HIGH: deletes data, or touches secrets or systems outside.",
+}
+SUMMARY = {"type": "string", "description": "What this call does, in about 10 words."}
+
+
+def action_parameters(action: type[Action], *, asks_risk: bool) -> dict[str, Any]:
+    """The parameters of `action` as a JSON schema of type object."""
+    schema = action.model_json_schema()
+    flat = _flat(schema, schema.get("$defs", {}), ())
+    fields = {name: value for name, value in flat["properties"].items() if name != "kind"}
+    extra: dict[str, Any] = {"security_risk": SECURITY_RISK} if asks_risk else {}
+    if "summary" not in fields:
+        extra["summary"] = SUMMARY
+    return {
+        "type": "object",
+        "properties": {**extra, **fields},
+        "required": [name for name in flat.get("required", []) if name != "kind"],
+    }
+
+
+def _flat(node: Any, definitions: dict[str, Any], seen: tuple[str, ...]) -> Any:
+    if isinstance(node, list):
+        return [_flat(item, definitions, seen) for item in node]
+    if not isinstance(node, dict):
+        return node
+    if reference := node.get("$ref"):
+        name = reference.rsplit("/", 1)[-1]
+        if name in seen:  # a type that contains itself
+            return {"type": "object"}
+        target = {**definitions[name], **{k: v for k, v in node.items() if k != "$ref"}}
+        return _flat(target, definitions, (*seen, name))
+    if branches := node.get("anyOf"):
+        first = next(b for b in branches if b.get("type") != "null")
+        outer = {k: v for k, v in node.items() if k not in ("anyOf", "default", "title")}
+        return _flat({**first, **outer}, definitions, seen)
+    return {k: _flat_member(k, v, definitions, seen) for k, v in node.items() if _kept(k, v)}
+
+
+def _flat_member(key: str, value: Any, definitions: dict[str, Any], seen: tuple[str, ...]) -> Any:
+    if key == "properties":  # names of fields, which may be called like keywords
+        return {name: _flat(item, definitions, seen) for name, item in value.items()}
+    return _flat(value, definitions, seen)
+
+
+def _kept(key: str, value: Any) -> bool:
+    return key not in ("title", "$defs", "additionalProperties") and not (
+        key == "default" and value in (None, [], "")
+    )
