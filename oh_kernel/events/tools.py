@@ -50,6 +50,10 @@ class Observation(Kinded):
         """The text parts, joined."""
         return joined_text(self.content)
 
+    def for_model(self) -> list[Content]:
+        """What the model is told; a tool with facts beside its text adds them here."""
+        return list(self.content)
+
     @classmethod
     def from_text(cls, text: str, is_error: bool = False, **fields: Any) -> Self:
         """An observation of one text."""

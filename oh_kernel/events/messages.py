@@ -1,0 +1,174 @@
+"""Which messages does a model get for the events of a conversation?
+
+Calls of one reply become one assistant message; their results follow it in the order of the calls,
+whatever the order of the log; anything said in between waits until they are all there. So each
+result stands directly behind its own call, as every provider demands.
+"""
+
+from collections.abc import Iterable
+
+from oh_kernel.events.base import Event
+from oh_kernel.events.content import Content, Message, TextContent
+from oh_kernel.events.kinds import (
+    ActionEvent,
+    AgentErrorEvent,
+    Condensation,
+    CondensationSummaryEvent,
+    MessageEvent,
+    ObservationEvent,
+    SystemPromptEvent,
+    ToolResultEvent,
+    UserRejectObservation,
+)
+
+ERROR_HEADER = "[An error occurred during execution.]\n"
+
+
+class Projection:
+    """The messages for a model, kept up to date event by event.
+
+    Adding an event costs the event, not the history; a `Condensation` rebuilds once.
+    """
+
+    def __init__(self, events: Iterable[Event] = ()) -> None:
+        self._events: list[Event] = []
+        self._clear()
+        for event in events:
+            self.add(event)
+
+    def add(self, event: Event) -> None:
+        """Take the next event of the log."""
+        if isinstance(event, Condensation):
+            self._condense(event)
+            return
+        self._events.append(event)
+        self._project(event)
+
+    def messages(self) -> list[Message]:
+        """What to send now. Calls that have no result yet are left out, and so is what follows."""
+        system = [self._system] if self._system else []
+        return [*system, *self._messages]
+
+    @property
+    def open_calls(self) -> list[ActionEvent]:
+        """The calls of the last reply that have no result yet."""
+        return [call for call in self._batch if call.tool_call_id not in self._results]
+
+    def _clear(self) -> None:
+        self._system: Message | None = None
+        self._messages: list[Message] = []
+        self._batch: list[ActionEvent] = []  # of the last reply, until every call has its result
+        self._results: dict[str, Message] = {}
+        self._waiting: list[Event] = []  # said while calls of the batch are open
+
+    def _project(self, event: Event) -> None:
+        match event:
+            case SystemPromptEvent():
+                self._system = _system_message(event)
+            case ActionEvent():
+                self._add_call(event)
+            case ToolResultEvent():
+                self._add_result(event)
+            case MessageEvent() | CondensationSummaryEvent():
+                self._say(event)
+
+    def _add_call(self, call: ActionEvent) -> None:
+        if self._batch and self._batch[0].llm_response_id != call.llm_response_id:
+            # Calls of an older reply are still open (a log that was cut): they cannot be sent.
+            self._batch = [c for c in self._batch if c.tool_call_id in self._results]
+            self._close_batch()
+        self._batch.append(call)
+
+    def _add_result(self, result: ToolResultEvent) -> None:
+        if any(call.tool_call_id == result.tool_call_id for call in self._batch):
+            self._results.setdefault(result.tool_call_id, _result_message(result))
+        if self._batch and not self.open_calls:
+            self._close_batch()
+
+    def _close_batch(self) -> None:
+        if self._batch:
+            self._messages.append(_calls_message(self._batch))
+            self._messages += [self._results[call.tool_call_id] for call in self._batch]
+        waiting, self._batch, self._results, self._waiting = self._waiting, [], {}, []
+        for event in waiting:
+            self._say(event)
+
+    def _say(self, event: Event) -> None:
+        if self._batch:
+            self._waiting.append(event)
+            return
+        message = _spoken_message(event)
+        last = self._messages[-1] if self._messages else None
+        if last and last.role == message.role == "user":
+            self._messages[-1] = last.model_copy(
+                update={"content": [*last.content, *message.content]}
+            )
+        else:
+            self._messages.append(message)
+
+    def _condense(self, condensation: Condensation) -> None:
+        forgotten = set(condensation.forgotten_event_ids)
+        kept = [event for event in self._events if event.id not in forgotten]
+        if condensation.summary is not None:
+            summary = CondensationSummaryEvent(
+                id=f"{condensation.id}-summary",
+                timestamp=condensation.timestamp,
+                summary=condensation.summary,
+            )
+            kept.insert(condensation.summary_offset or 0, summary)
+        self._events = kept
+        self._clear()
+        for event in kept:
+            self._project(event)
+
+
+def events_to_messages(events: Iterable[Event]) -> list[Message]:
+    """The messages for a model that stand for `events`."""
+    return Projection(events).messages()
+
+
+def _system_message(event: SystemPromptEvent) -> Message:
+    prompt = event.system_prompt.model_copy(update={"cache_prompt": True})
+    parts: list[Content] = [prompt]
+    if event.dynamic_context:
+        parts.append(event.dynamic_context)
+    return Message(role="system", content=parts)
+
+
+def _calls_message(calls: list[ActionEvent]) -> Message:
+    first = calls[0]
+    return Message(
+        role="assistant",
+        content=list(first.thought),
+        tool_calls=[call.tool_call for call in calls],
+        reasoning_content=first.reasoning_content,
+        thinking_blocks=first.thinking_blocks,
+        responses_reasoning_item=first.responses_reasoning_item,
+    )
+
+
+def _result_message(event: ToolResultEvent) -> Message:
+    parts: list[Content]
+    match event:
+        case ObservationEvent(observation=observation):
+            header: list[Content] = [TextContent(text=ERROR_HEADER)] if observation.is_error else []
+            parts = [*header, *observation.for_model()]
+        case UserRejectObservation():
+            parts = [TextContent(text=f"Action rejected: {event.rejection_reason}")]
+        case AgentErrorEvent():
+            parts = [TextContent(text=event.error)]
+        case _:  # a kind of result that an extension defines without words for the model
+            parts = [TextContent(text="The call ended without an answer.")]
+    return Message(
+        role="tool", content=parts, tool_call_id=event.tool_call_id, name=event.tool_name
+    )
+
+
+def _spoken_message(event: Event) -> Message:
+    if isinstance(event, CondensationSummaryEvent):
+        return Message.of("user", event.summary)
+    assert isinstance(event, MessageEvent)
+    if not event.extended_content:
+        return event.llm_message
+    content = [*event.llm_message.content, *event.extended_content]
+    return event.llm_message.model_copy(update={"content": content})
