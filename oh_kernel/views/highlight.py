@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
@@ -33,7 +34,7 @@ def coloured_lines(text: str, path: str) -> list[list[Span]]:
     return _coloured(text, _lexer_for(path))
 
 
-def line_to_html(spans: list[Span]) -> str:
+def line_to_html(spans: Sequence[Span]) -> str:
     return "".join(
         f'<span style="color:{TOKEN_COLOURS[colour]}">{escape(text)}</span>'
         if colour
