@@ -1,0 +1,84 @@
+"""What did the model calls of a conversation use and cost? Computed from the log."""
+
+import json
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+
+from oh_kernel.events import Event, LLMCompletionLogEvent
+from oh_kernel.llm.base import Completion
+
+
+@dataclass(frozen=True)
+class Metrics:
+    """Sums over model calls. Tokens as the provider counted them; `cost_usd` in US dollars.
+
+    `unpriced_calls` counts the calls of models whose price is unknown; they are not in the cost.
+    """
+
+    calls: int = 0
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+    cache_read_tokens: int = 0
+    cost_usd: float = 0.0
+    unpriced_calls: int = 0
+
+    @property
+    def tokens(self) -> int:
+        """Tokens in and out."""
+        return self.prompt_tokens + self.completion_tokens
+
+    @property
+    def cost_in_words(self) -> str:
+        """The cost for a person, who is told when a price is not known."""
+        if self.calls and self.unpriced_calls == self.calls:
+            return "cost unknown"
+        known = f"${self.cost_usd:.4f}"
+        return f"at least {known}" if self.unpriced_calls else known
+
+    def plus(self, event: Event) -> "Metrics":
+        """These metrics with the model call that `event` records, if it records one."""
+        if not isinstance(event, LLMCompletionLogEvent):
+            return self
+        try:
+            record = json.loads(event.log_data)
+            cost = record.get("cost_usd")
+            return replace(
+                self,
+                calls=self.calls + 1,
+                prompt_tokens=self.prompt_tokens + int(record.get("prompt_tokens", 0)),
+                completion_tokens=self.completion_tokens + int(record.get("completion_tokens", 0)),
+                cache_read_tokens=self.cache_read_tokens + int(record.get("cache_read_tokens", 0)),
+                cost_usd=self.cost_usd + float(cost or 0.0),
+                unpriced_calls=self.unpriced_calls + (cost is None),
+            )
+        except (ValueError, AttributeError, TypeError):  # a log of another product
+            return replace(self, calls=self.calls + 1, unpriced_calls=self.unpriced_calls + 1)
+
+
+def metrics_of(events: Iterable[Event]) -> Metrics:
+    """The sums over `events`."""
+    total = Metrics()
+    for event in events:
+        total = total.plus(event)
+    return total
+
+
+def usage_event(completion: Completion, latency_s: float) -> LLMCompletionLogEvent:
+    """The record of one model call, as `Metrics.plus` reads it."""
+    usage = completion.usage
+    record = {
+        "response_id": completion.response_id,
+        "finish_reason": completion.finish_reason,
+        "latency_s": round(latency_s, 3),
+        "prompt_tokens": usage.prompt_tokens,
+        "completion_tokens": usage.completion_tokens,
+        "cache_read_tokens": usage.cache_read_tokens,
+        "cache_write_tokens": usage.cache_write_tokens,
+        "reasoning_tokens": usage.reasoning_tokens,
+        "cost_usd": completion.cost_usd,
+    }
+    return LLMCompletionLogEvent(
+        filename=f"{completion.response_id}.json",
+        log_data=json.dumps({k: v for k, v in record.items() if v is not None}),
+        model_name=completion.model,
+    )
