@@ -1,0 +1,175 @@
+"""What can be set, as one table from which flags, environment variables, `%config` and docs derive?
+
+A value is looked for in this order: the flag of a cell or command, `%config OpenHands.name` or
+`%openhands config name=value`, the variable `OPENHANDS_NAME`, the older variables in `aliases`, the
+file config.toml, the default. This module imports nothing of ours: the kernel reads it at start.
+"""
+
+from typing import NamedTuple
+
+
+class Option(NamedTuple):
+    """One thing that can be set. `help` is one sentence without its full stop."""
+
+    name: str
+    type: type
+    default: object
+    help: str
+    unit: str = ""
+    choices: tuple[str, ...] = ()
+    minimum: float | None = None
+    metavar: str = ""
+    aliases: tuple[str, ...] = ()
+    per_turn: bool = False
+    """It has a flag in `%%openhands`; every option but the secret ones has one in `oh-kernel`."""
+    secret: bool = False
+
+    @property
+    def flag(self) -> str:
+        """As on a command line: `--max-steps`."""
+        return "--" + self.name.replace("_", "-")
+
+    @property
+    def variable(self) -> str:
+        """As in the environment: `OPENHANDS_MAX_STEPS`."""
+        return "OPENHANDS_" + self.name.upper()
+
+    @property
+    def placeholder(self) -> str:
+        """What stands for the value in a usage line: `never|always|risky`, `N`, `PRESET`."""
+        return "|".join(self.choices) or self.metavar or _PLACEHOLDERS[self.type]
+
+
+_PLACEHOLDERS = {str: "TEXT", int: "N", float: "SECONDS", bool: "yes|no", list: "A,B"}
+
+OPTIONS = (
+    Option(
+        "model",
+        str,
+        None,
+        "the model that is asked, as PROVIDER:NAME",
+        metavar="PROVIDER:NAME",
+        aliases=("LLM_MODEL",),
+        per_turn=True,
+    ),
+    Option(
+        "base_url",
+        str,
+        None,
+        "where the model is reached, when not at its provider's own address",
+        metavar="URL",
+        aliases=("LLM_BASE_URL",),
+    ),
+    Option(
+        "api_key",
+        str,
+        None,
+        "the key for the model's provider; stored by `%openhands login`",
+        aliases=("LLM_API_KEY",),
+        secret=True,
+    ),
+    Option(
+        "policy",
+        str,
+        "risky",
+        "which tool calls a person is asked about before they run",
+        choices=("risky", "never", "always"),
+        per_turn=True,
+    ),
+    Option(
+        "unattended",
+        str,
+        "deny",
+        "what happens to a call that needs a yes when nobody can give it",
+        choices=("deny", "allow", "fail"),
+    ),
+    Option(
+        "allow",
+        list,
+        (),
+        "with unattended=allow, the calls that run unasked, as TOOL or TOOL:PATTERN",
+        metavar="RULE,...",
+    ),
+    Option(
+        "max_steps",
+        int,
+        100,
+        "how many times the model may be asked in one turn",
+        unit="steps",
+        minimum=1,
+        per_turn=True,
+    ),
+    Option(
+        "tools",
+        str,
+        "default",
+        "the set of tools that the model is given",
+        metavar="PRESET",
+        per_turn=True,
+    ),
+    Option(
+        "context",
+        str,
+        "schema",
+        "what the model is told of your variables: nothing, names and shapes, or some rows too",
+        choices=("none", "schema", "full"),
+        per_turn=True,
+    ),
+    Option(
+        "workspace",
+        str,
+        None,
+        "the folder that the agent works in; by default the notebook's",
+        metavar="DIR",
+    ),
+    Option(
+        "store_path",
+        str,
+        None,
+        "the database of all conversations; by default in the Jupyter data folder",
+        metavar="FILE",
+    ),
+    Option(
+        "allowed_folders",
+        list,
+        (),
+        "the only folders, beside the workspace, in which file tools write; none named: anywhere",
+        metavar="DIR,...",
+    ),
+    Option(
+        "timeout_s",
+        float,
+        300.0,
+        "how long the model may be silent before the request is given up",
+        unit="seconds",
+        minimum=1,
+    ),
+    Option(
+        "max_retries",
+        int,
+        5,
+        "how often a failed request to the model is sent again",
+        unit="times",
+        minimum=0,
+    ),
+    Option("stream", bool, True, "show the model's words as they come"),
+    Option("show_reasoning", bool, False, "show the model's reasoning, where it sends any"),
+    Option(
+        "python_timeout_s",
+        float,
+        600.0,
+        "how long the agent's Python may run in the notebook, unless the model asks for more",
+        unit="seconds",
+        minimum=1,
+    ),
+    Option(
+        "terminal_no_change_timeout_s",
+        float,
+        30.0,
+        "how long a shell command may be silent before the model is asked what to do",
+        unit="seconds",
+        minimum=1,
+    ),
+)
+
+BY_NAME = {option.name: option for option in OPTIONS}

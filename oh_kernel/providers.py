@@ -1,0 +1,83 @@
+"""Which providers of models are known, and where do they keep their keys? Imports nothing of ours.
+
+A name of a model is `provider:model` or `provider/model`; `openrouter:anthropic/claude-x` is a
+model of openrouter.
+"""
+
+from typing import NamedTuple
+
+
+class Provider(NamedTuple):
+    """A provider: the variables it reads itself, and a few of its models to complete to."""
+
+    name: str
+    key_variables: tuple[str, ...] = ()
+    url_variables: tuple[str, ...] = ()
+    models: tuple[str, ...] = ()
+    aliases: tuple[str, ...] = ()
+    needs_key: bool = True
+
+
+PROVIDERS = (
+    Provider(
+        "openai",
+        ("OPENAI_API_KEY",),
+        ("OPENAI_BASE_URL",),
+        ("gpt-5", "gpt-5-mini", "gpt-5-nano", "gpt-4.1"),
+        aliases=("openai-chat", "openai-responses"),
+    ),
+    Provider(
+        "anthropic",
+        ("ANTHROPIC_API_KEY",),
+        ("ANTHROPIC_BASE_URL",),
+        ("claude-opus-4-5", "claude-sonnet-4-5", "claude-haiku-4-5"),
+    ),
+    Provider(
+        "google",
+        ("GOOGLE_API_KEY", "GEMINI_API_KEY"),
+        (),
+        ("gemini-2.5-pro", "gemini-2.5-flash"),
+        aliases=("google-gla", "gemini"),
+    ),
+    Provider("groq", ("GROQ_API_KEY",), ("GROQ_BASE_URL",), ("llama-3.3-70b-versatile",)),
+    Provider("mistral", ("MISTRAL_API_KEY",), (), ("mistral-large-latest", "codestral-latest")),
+    Provider("openrouter", ("OPENROUTER_API_KEY",), (), ("anthropic/claude-sonnet-4.5",)),
+    Provider("deepseek", ("DEEPSEEK_API_KEY",), (), ("deepseek-chat", "deepseek-reasoner")),
+    Provider("bedrock", needs_key=False),
+    Provider("ollama", ("OLLAMA_API_KEY",), ("OLLAMA_BASE_URL",), ("qwen3",), needs_key=False),
+    Provider("scripted", needs_key=False),
+    Provider("replay", needs_key=False),
+)
+
+BY_NAME = {name: one for one in PROVIDERS for name in (one.name, *one.aliases)}
+
+
+def provider_of(model: str) -> Provider | None:
+    """The provider that a model's name begins with, or None when it is not one of ours.
+
+    >>> provider_of("anthropic/claude-haiku-4-5").name
+    'anthropic'
+    >>> provider_of("qwen3") is None
+    True
+    """
+    return BY_NAME.get(provider_name(model))
+
+
+def provider_name(model: str) -> str:
+    """What stands before the first colon or slash, known or not; "" when there is neither."""
+    for place, letter in enumerate(model):
+        if letter in ":/":
+            return model[:place]
+    return ""
+
+
+def how_to_set_a_model(config_file: object) -> str:
+    """Three lines for who has not chosen a model."""
+    return (
+        "No model is set. For this notebook: %openhands config model=openai:gpt-5-mini (or "
+        "anthropic:..., google:...), then %openhands login, which asks for the key.\n"
+        "For every notebook: OPENHANDS_MODEL and OPENAI_API_KEY (ANTHROPIC_API_KEY, ...) in the "
+        f'environment of Jupyter, or model = "openai:gpt-5-mini" in {config_file}.\n'
+        "Without a key, on this machine: ollama pull qwen3, then "
+        "%openhands config model=ollama:qwen3."
+    )

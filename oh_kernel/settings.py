@@ -1,0 +1,311 @@
+"""With which settings does this run work, and where did each value come from?
+
+The one module that reads the environment. Values are layers, later ones win: config.toml, the
+environment, what was set in this notebook, the flags of one turn.
+"""
+
+import os
+import tomllib
+from collections.abc import Mapping
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Annotated, Any, Literal, NamedTuple, Self, cast
+
+import platformdirs
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    PrivateAttr,
+    SecretStr,
+    ValidationError,
+)
+
+from oh_kernel.credentials import stored_key
+from oh_kernel.errors import SettingsError
+from oh_kernel.options import BY_NAME, OPTIONS, Option
+from oh_kernel.providers import PROVIDERS, Provider, provider_name, provider_of
+
+
+class Given(NamedTuple):
+    """A value as it was found, and in words where."""
+
+    value: object
+    origin: str
+
+
+Layer = Mapping[str, Given]
+
+
+class Outside(NamedTuple):
+    """What the environment and the disk hold for the providers of models."""
+
+    variables: Mapping[str, str]
+    config_folder: Path
+
+
+def _option(name: str) -> Any:
+    """A field with the default, the limit and the description of its row in the table."""
+    option = BY_NAME[name]
+    return Field(
+        option.default,
+        ge=option.minimum,
+        allow_inf_nan=False if option.type is float else None,
+        description=option.help,
+    )
+
+
+def _parts(value: object) -> object:
+    """`a, b` as two texts. A value that is not text is left to the validator."""
+    if not isinstance(value, str):
+        return value
+    return tuple(part.strip() for part in value.split(",") if part.strip())
+
+
+def _absolute(value: object) -> object:
+    return Path(value).expanduser().absolute() if isinstance(value, str | Path) else value
+
+
+Texts = Annotated[tuple[str, ...], BeforeValidator(_parts)]
+Folder = Annotated[Path, BeforeValidator(_absolute)]
+
+
+class Settings(BaseModel):
+    """All options with their values. Immutable; `with_` gives a changed copy."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", protected_namespaces=())
+
+    model: str | None = _option("model")
+    base_url: str | None = _option("base_url")
+    api_key: SecretStr | None = _option("api_key")
+    policy: Literal["risky", "never", "always"] = _option("policy")
+    unattended: Literal["deny", "allow", "fail"] = _option("unattended")
+    allow: Texts = _option("allow")
+    max_steps: int = _option("max_steps")
+    tools: str = _option("tools")
+    context: Literal["none", "schema", "full"] = _option("context")
+    workspace: Folder | None = _option("workspace")
+    store_path: Folder | None = _option("store_path")
+    allowed_folders: Annotated[tuple[Folder, ...], BeforeValidator(_parts)] = _option(
+        "allowed_folders"
+    )
+    timeout_s: float = _option("timeout_s")
+    max_retries: int = _option("max_retries")
+    stream: bool = _option("stream")
+    show_reasoning: bool = _option("show_reasoning")
+    python_timeout_s: float = _option("python_timeout_s")
+    terminal_no_change_timeout_s: float = _option("terminal_no_change_timeout_s")
+
+    _layers: tuple[Layer, ...] = PrivateAttr(default=())
+    _origins: Mapping[str, str] = PrivateAttr(default_factory=dict)
+    _outside: Outside | None = PrivateAttr(default=None)
+
+    def with_(self, _origin: str = "set in this notebook", /, **values: object) -> Self:
+        """The same with other values, checked like all others. A new model finds its own key."""
+        outside = self._outside or Outside({}, config_folder())
+        return cast(Self, _settle((*self._layers, _layer(values, _origin)), outside))
+
+    def origin(self, name: str) -> str:
+        """Where the value of `name` came from, in words: "default", "OPENHANDS_MODEL", ..."""
+        return self._origins.get(name, "default")
+
+    def shown(self, name: str) -> str:
+        """The value of `name` as text for a person; secrets are masked."""
+        return shown(getattr(self, name))
+
+    @property
+    def store_file(self) -> Path:
+        """The database of conversations: `store_path`, or the one in the Jupyter data folder."""
+        if self.store_path is not None:
+            return self.store_path
+        from jupyter_core.paths import jupyter_data_dir  # heavy for who has set the path
+
+        return Path(jupyter_data_dir()) / "oh-kernel" / "events.sqlite"
+
+
+def shown(value: object) -> str:
+    """A value as a person writes it."""
+    if value is None or value == ():
+        return "not set"
+    if isinstance(value, tuple):
+        return ", ".join(map(str, value))
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return f"{value:g}" if isinstance(value, float) else str(value)
+
+
+def load_settings(
+    flags: Mapping[str, object] | None = None,
+    *,
+    environ: Mapping[str, str] | None = None,
+    config_file: Path | None = None,
+) -> Settings:
+    """The settings of this run: defaults, config.toml, the environment and `flags`, in one place.
+
+    Raises SettingsError, which names the value, its place, what is allowed and the remedy.
+    """
+    variables = os.environ if environ is None else environ
+    path = config_file or config_path(variables)
+    layers = (_from_file(path), _from_environment(variables), _layer(flags or {}, "a flag"))
+    return _settle(layers, Outside(_of_providers(variables), path.parent))
+
+
+def config_folder() -> Path:
+    """The folder of config.toml and of the stored keys."""
+    return platformdirs.user_config_path("oh-kernel", appauthor=False)
+
+
+def config_path(environ: Mapping[str, str] | None = None) -> Path:
+    """The file of settings: OPENHANDS_CONFIG_FILE, or config.toml in the user's own folder."""
+    named = (os.environ if environ is None else environ).get("OPENHANDS_CONFIG_FILE")
+    return Path(named).expanduser() if named else config_folder() / "config.toml"
+
+
+def misspelt_variables(environ: Mapping[str, str] | None = None) -> dict[str, str]:
+    """Variables that look like ours but are not, each with the one that was probably meant."""
+    known = [option.variable for option in OPTIONS]
+    found = {}
+    for name in os.environ if environ is None else environ:
+        near = get_close_matches(name, known, n=1, cutoff=0.85)
+        if near and name not in known:
+            found[name] = near[0]
+    return found
+
+
+def option_named(name: str) -> Option:
+    """The option called `name` (dashes allowed), or SettingsError with the nearest name."""
+    found = BY_NAME.get(name.replace("-", "_"))
+    if found is None:
+        raise SettingsError(f"There is no setting {name!r}.", remedy=_nearest(name))
+    return found
+
+
+def _nearest(name: str) -> str:
+    near = get_close_matches(name.replace("-", "_").lower(), BY_NAME, n=1)
+    return f"Did you mean {near[0]}?" if near else f"There are: {', '.join(BY_NAME)}."
+
+
+def _layer(values: Mapping[str, object], origin: str) -> Layer:
+    return {
+        option_named(name).name: Given(value, origin)
+        for name, value in values.items()
+        if value is not None
+    }
+
+
+def _from_file(path: Path) -> Layer:
+    try:
+        text = path.read_text("utf-8")
+    except FileNotFoundError:
+        return {}
+    except (OSError, UnicodeDecodeError) as error:
+        raise SettingsError(f"{path} cannot be read: {error}.") from error
+    try:
+        values = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise SettingsError(f"{path} is not valid TOML: {error}.") from error
+    for name in values:
+        if option_named(name).secret:
+            raise SettingsError(
+                f"{path} holds {name}, and files of settings are easily shared.",
+                remedy="Take it out and run %openhands login, which stores it for you alone.",
+            )
+    return _layer(values, str(path))
+
+
+def _from_environment(environ: Mapping[str, str]) -> Layer:
+    """`OPENHANDS_NAME` before the older names; an empty variable is as good as none."""
+    layer = {}
+    for option in OPTIONS:
+        for variable in (option.variable, *option.aliases):
+            if environ.get(variable, "").strip():
+                layer[option.name] = Given(environ[variable].strip(), variable)
+                break
+    return layer
+
+
+def _of_providers(environ: Mapping[str, str]) -> dict[str, str]:
+    names = [name for one in PROVIDERS for name in (*one.key_variables, *one.url_variables)]
+    return {name: environ[name].strip() for name in names if environ.get(name, "").strip()}
+
+
+def _settle(layers: tuple[Layer, ...], outside: Outside) -> Settings:
+    given = _merged(layers)
+    model = given.get("model")
+    provider = provider_of(str(model.value)) if model else None
+    if provider is not None:
+        _add_own(given, provider, outside)
+    settings = _checked(given)
+    settings._layers = layers
+    settings._origins = {name: one.origin for name, one in given.items()}
+    settings._outside = outside
+    return settings
+
+
+def _merged(layers: tuple[Layer, ...]) -> dict[str, Given]:
+    """Later layers win. A key or an address goes only with the model it was given for: asking
+    another provider by a flag must not send it the first one's key.
+    """
+    given: dict[str, Given] = {}
+    home: dict[str, Given | None] = {}
+    for layer in layers:
+        given.update(layer)
+        home |= {name: given.get("model") for name in ("api_key", "base_url") if name in layer}
+    for name, model in home.items():
+        if model and provider_name(str(model.value)) != provider_name(str(given["model"].value)):
+            del given[name]
+    return given
+
+
+def _add_own(given: dict[str, Given], provider: Provider, outside: Outside) -> None:
+    """The provider's own variables, then the key that `login` stored, where nothing was given."""
+    for name, variables in (
+        ("base_url", provider.url_variables),
+        ("api_key", provider.key_variables),
+    ):
+        for variable in variables:
+            if name not in given and variable in outside.variables:
+                given[name] = Given(outside.variables[variable], variable)
+    if "api_key" in given or not provider.needs_key:
+        return
+    if key := stored_key(provider.name, outside.config_folder):
+        given["api_key"] = Given(key, "stored by login")
+
+
+def _checked(given: Mapping[str, Given]) -> Settings:
+    try:
+        return Settings.model_validate({name: one.value for name, one in given.items()})
+    except ValidationError as error:
+        name = str(error.errors()[0]["loc"][0])
+        raise _refusal(BY_NAME[name], given[name]) from None
+
+
+def _refusal(option: Option, given: Given) -> SettingsError:
+    value = "***" if option.secret else repr(given.value)
+    return SettingsError(
+        f"{option.name} is {value} ({given.origin}), but must be {_allowed(option)}.",
+        remedy=_remedy(option, given),
+    )
+
+
+def _allowed(option: Option) -> str:
+    if option.choices:
+        return "one of " + ", ".join(option.choices)
+    limit = "" if option.minimum is None else f" of at least {option.minimum:g}"
+    unit = f" ({option.unit})" if option.unit else ""
+    return {
+        int: f"a whole number{limit}{unit}",
+        float: f"a number{limit}{unit}",
+        bool: "yes or no",
+        list: "texts with commas between",
+    }.get(option.type, "text")
+
+
+def _remedy(option: Option, given: Given) -> str:
+    near = get_close_matches(str(given.value).lower(), option.choices, n=1, cutoff=0.5)
+    if near:
+        return f"Did you mean {near[0]}?"
+    if option.default in (None, ()):
+        return ""
+    return f"The default is {shown(option.default)}."
