@@ -1,0 +1,53 @@
+"""Chromium and JupyterLab for the browser tests: one of each for all, a fresh profile for each."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from browser.lab import CHROMIUM_FLAGS, Lab, NotebookPage, find_chromium
+from playwright.sync_api import Browser, sync_playwright
+
+MISSING = (
+    "No browser found: set OH_CHROMIUM or run `apt-get install -y chromium`"
+    " (elsewhere: install Chromium or Chrome)."
+)
+
+
+@pytest.fixture(scope="session")
+def chromium() -> Iterator[Browser]:
+    path = find_chromium()
+    if path is None:
+        pytest.fail(MISSING)
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=path, args=list(CHROMIUM_FLAGS))
+        yield browser
+        browser.close()
+
+
+@pytest.fixture(scope="session")
+def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
+    server = Lab(tmp_path_factory.mktemp("lab"))
+    server.start()
+    yield server
+    server.stop()
+
+
+@pytest.fixture
+def notebook(chromium: Browser, lab: Lab) -> Iterator[NotebookPage]:
+    """A page of a fresh profile; it must have talked to loopback only and complained of nothing."""
+    context = chromium.new_context(viewport={"width": 1200, "height": 900})
+    page = NotebookPage(context.new_page(), lab)
+    yield page
+    context.close()
+    assert page.foreign_requests == []
+    assert page.complaints == []
+
+
+@pytest.fixture(scope="session")
+def images() -> Path:
+    """Where screenshots go that are looked at."""
+    folder = Path(__file__).parents[2] / "build" / "images"
+    folder.mkdir(parents=True, exist_ok=True)
+    return folder
