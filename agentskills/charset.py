@@ -1,0 +1,142 @@
+"""How are the bytes of a file read as text, so that no byte is lost on the way back?"""
+
+import codecs
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from agentskills.errors import NotEncodable
+
+# The UTF-32 marks begin like the UTF-16 ones, so they are tried first.
+_MARKS = (
+    (codecs.BOM_UTF8, "utf-8"),
+    (codecs.BOM_UTF32_LE, "utf-32-le"),
+    (codecs.BOM_UTF32_BE, "utf-32-be"),
+    (codecs.BOM_UTF16_LE, "utf-16-le"),
+    (codecs.BOM_UTF16_BE, "utf-16-be"),
+)
+# Formats of bytes that may happen to hold no NUL.
+_BINARY_BEGINNINGS = (b"%PDF-", b"PK\x03\x04", b"\x1f\x8b", b"BZh", b"7z\xbc\xaf")
+_CONTROL_BYTES = bytes(set(range(32)) - set(b"\t\n\r\f\b\x1b"))
+_SAMPLE_BYTES = 64 * 1024
+# All of them read ASCII as ASCII, but a double-byte one may swallow a letter after a high byte.
+_SINGLE_BYTE = [
+    "cp1252", "cp1250", "cp1251", "koi8_r", "cp1253", "cp1254", "cp1255", "cp1256",
+    "mac_roman", "iso8859_2",
+]  # fmt: skip
+_DOUBLE_BYTE = ["cp932", "euc_jp", "cp949", "gb18030", "big5"]
+_HIGH_BYTES = re.compile(rb"[\x80-\xff]+")
+
+
+@dataclass(frozen=True)
+class Charset:
+    """An encoding and its byte order mark; bytes without meaning become lone surrogates."""
+
+    name: str
+    mark: bytes = b""
+
+    def decode(self, data: bytes) -> str:
+        """The text after the mark."""
+        return data[len(self.mark) :].decode(self.name, self._errors)
+
+    def width(self, text: str) -> int:
+        """How many bytes a piece of decoded text takes in the file."""
+        return len(text.encode(self.name, self._errors))
+
+    def encode(self, text: str) -> bytes:
+        """New text as bytes, without the mark; NotEncodable when a character has none."""
+        try:
+            return text.encode(self.name)
+        except UnicodeEncodeError as error:
+            raise NotEncodable(text[error.start], self.name) from error
+
+    @property
+    def _errors(self) -> str:
+        # A stray byte below 0x80 cannot be escaped, but UTF-16 needs only its lone surrogates kept.
+        return "surrogatepass" if self.name.startswith(("utf-16", "utf-32")) else "surrogateescape"
+
+
+def detect(data: bytes) -> Charset | None:
+    """The charset of these bytes, or None when they are not text."""
+    marked = _marked(data)
+    if marked is not None:
+        return marked if _reads_as_text(marked, data) else None
+    if b"\0" in data:
+        return None
+    if _is_utf8(data):
+        return Charset("utf-8")
+    if data.startswith(_BINARY_BEGINNINGS) or _has_many_controls(data):
+        return None
+    return Charset(_guess(data))
+
+
+def _marked(data: bytes) -> Charset | None:
+    for mark, name in _MARKS:
+        if data.startswith(mark):
+            return Charset(name, mark)
+    return None
+
+
+def _reads_as_text(charset: Charset, data: bytes) -> bool:
+    try:
+        return "\0" not in charset.decode(data)
+    except UnicodeDecodeError:
+        return False
+
+
+def _is_utf8(data: bytes) -> bool:
+    try:
+        data.decode("utf-8")
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
+def _has_many_controls(data: bytes) -> bool:
+    sample = data[:_SAMPLE_BYTES]
+    controls = len(sample) - len(sample.translate(None, _CONTROL_BYTES))
+    return controls > len(sample) // 50
+
+
+def _guess(data: bytes) -> str:
+    """The most likely charset of bytes that are not wholly UTF-8."""
+    sample = b"\n".join(_telling_lines(data))
+    return "utf-8" if _is_mostly_utf8(sample) else _legacy_charset(sample)
+
+
+def _telling_lines(data: bytes) -> Iterator[bytes]:
+    """The first lines that say something about the charset: those with more than ASCII."""
+    room = _SAMPLE_BYTES
+    for line in data.split(b"\n"):
+        if not line.isascii():
+            yield line[:room]
+            room -= len(line)
+        if room <= 0:
+            return
+
+
+def _is_mostly_utf8(sample: bytes) -> bool:
+    text = sample.decode("utf-8", "surrogateescape")
+    stray = sum("\udc80" <= character <= "\udcff" for character in text)
+    return sum(character > "\x7f" for character in text) > 2 * stray
+
+
+def _legacy_charset(sample: bytes) -> str:
+    from charset_normalizer import from_bytes  # heavy: its tables, and only legacy files need it
+
+    in_runs = _has_runs_of_high_bytes(sample)
+    readings = [
+        (-match.coherence, name != "cp1252", rank, name)
+        for rank, match in enumerate(from_bytes(sample, cp_isolation=_SINGLE_BYTE + _DOUBLE_BYTE))
+        for name in match.could_be_from_charset
+        if name in _SINGLE_BYTE or (name in _DOUBLE_BYTE and (in_runs or match.coherence))
+    ]
+    # Short Western texts look equally good in many charsets; cp1252 is then the likeliest.
+    return min(readings)[-1] if readings else "cp1252"
+
+
+def _has_runs_of_high_bytes(sample: bytes) -> bool:
+    """Whether high bytes stand together, as in Chinese and unlike accents in a Western word."""
+    runs = _HIGH_BYTES.findall(sample)
+    lone = sum(len(run) == 1 for run in runs)
+    return len(runs) > 4 * lone

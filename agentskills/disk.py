@@ -1,0 +1,205 @@
+"""How do bytes get from and to a file so that a reader never finds half of them?
+
+A file is written beside itself, flushed to the disk and renamed into place. Where a rename would
+break something that the file is (one of several hard links) or is not possible (the folder is not
+ours, a bind mount), it is written in place. Symbolic links are followed and stay links.
+"""
+
+import contextlib
+import errno
+import os
+import secrets
+import stat
+from pathlib import Path
+
+from agentskills.errors import (
+    CannotRead,
+    CannotWrite,
+    FileChanged,
+    FileExists,
+    FileMissing,
+    FileTooLarge,
+    IsAFolder,
+    NotARegularFile,
+)
+
+MAX_FILE_BYTES = 10 * 1024 * 1024
+
+# A rename that fails so may still leave the file itself writable; a full disk (ENOSPC) does not.
+_NO_RENAME = {errno.EPERM, errno.EACCES, errno.EBUSY, errno.EXDEV}
+_NO_HARD_LINKS = {errno.EPERM, errno.EACCES, errno.ENOSYS, errno.EOPNOTSUPP, errno.EMLINK}
+
+
+def resolved(path: str | os.PathLike[str]) -> Path:
+    """Where the path leads once every link in it is followed; the end need not exist."""
+    try:
+        return Path(os.path.realpath(path))
+    except ValueError as error:  # a NUL in the path
+        raise CannotRead(path, error) from error
+
+
+def read_bytes(path: str | os.PathLike[str], *, max_bytes: int = MAX_FILE_BYTES) -> bytes:
+    """The content of a regular file of at most `max_bytes`."""
+    size = _size_of_regular_file(path)
+    if size > max_bytes:
+        raise FileTooLarge(path, size, max_bytes)
+    try:
+        return Path(path).read_bytes()
+    except OSError as error:
+        raise CannotRead(path, error) from error
+
+
+def replace_bytes(path: str | os.PathLike[str], data: bytes, *, was: bytes) -> None:
+    """Write over a file that holds `was`; FileChanged when it holds something else."""
+    target = resolved(path)
+    _require_content(target, was)
+    try:
+        _require_writable(target)
+        if not _renamed_into_place(target, data):
+            _write_in_place(target, data, was)
+    except OSError as error:
+        raise CannotWrite(path, error) from error
+
+
+def create_bytes(path: str | os.PathLike[str], data: bytes) -> None:
+    """Write a file that is not there yet, with the mode that the umask gives."""
+    target = resolved(path)
+    try:
+        if os.path.lexists(target):
+            raise FileExists(path)
+        _require_folder(target.parent)
+        temp = _write_temp(target.parent, data, 0o666)
+        _give_name(temp, target)
+        _sync_folder(target.parent)
+    except FileExistsError as error:
+        raise FileExists(path) from error
+    except OSError as error:
+        raise CannotWrite(path, error) from error
+
+
+def remove_file(path: str | os.PathLike[str], *, was: bytes) -> None:
+    """Remove a file that holds `was`; FileChanged when it holds something else."""
+    target = resolved(path)
+    _require_content(target, was)
+    try:
+        target.unlink()
+        _sync_folder(target.parent)
+    except OSError as error:
+        raise CannotWrite(path, error) from error
+
+
+def _size_of_regular_file(path: str | os.PathLike[str]) -> int:
+    # Asked before opening: opening a pipe would wait for its other end.
+    try:
+        status = Path(path).stat()
+    except FileNotFoundError as error:
+        raise FileMissing(path) from error
+    except (OSError, ValueError) as error:
+        raise CannotRead(path, error) from error
+    if stat.S_ISDIR(status.st_mode):
+        raise IsAFolder(path)
+    if not stat.S_ISREG(status.st_mode):
+        raise NotARegularFile(path)
+    return status.st_size
+
+
+def _require_content(target: Path, was: bytes) -> None:
+    if _size_of_regular_file(target) != len(was) or read_bytes(target) != was:
+        raise FileChanged(target)
+
+
+def _require_writable(target: Path) -> None:
+    # A rename needs no right on the file itself, but a read-only file was made so by somebody.
+    if not os.access(target, os.W_OK):
+        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(target))
+
+
+def _require_folder(folder: Path) -> None:
+    if not folder.exists():
+        raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), str(folder))
+
+
+def _renamed_into_place(target: Path, data: bytes) -> bool:
+    """Put a new file in the place of `target`; False when only writing in place can do."""
+    status = target.stat()
+    if status.st_nlink > 1:
+        return False
+    try:
+        temp = _write_temp(target.parent, data, stat.S_IMODE(status.st_mode) & 0o600)
+    except PermissionError:
+        return False
+    try:
+        _copy_attributes(target, temp, status)
+        temp.replace(target)
+    except OSError as error:
+        temp.unlink(missing_ok=True)
+        if error.errno in _NO_RENAME:
+            return False
+        raise
+    _sync_folder(target.parent)
+    return True
+
+
+def _write_temp(folder: Path, data: bytes, mode: int) -> Path:
+    temp = folder / f".agentskills-{secrets.token_hex(6)}.tmp"
+    handle = os.open(temp, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, mode)
+    try:
+        try:
+            _overwrite(handle, data)
+        finally:
+            os.close(handle)
+    except BaseException:  # also an interrupt: no litter in the user's folder
+        temp.unlink(missing_ok=True)
+        raise
+    return temp
+
+
+def _copy_attributes(source: Path, temp: Path, status: os.stat_result) -> None:
+    with contextlib.suppress(PermissionError):  # only root may give files away
+        os.chown(temp, status.st_uid, status.st_gid)
+    # After chown, which takes the set-user-id bit away.
+    temp.chmod(stat.S_IMODE(status.st_mode))
+    if not hasattr(os, "listxattr"):  # Linux only; access lists are among them
+        return
+    for name in os.listxattr(source):
+        with contextlib.suppress(OSError):  # some belong to the system, not to us
+            os.setxattr(temp, name, os.getxattr(source, name))
+
+
+def _give_name(temp: Path, target: Path) -> None:
+    """Name the new file without ever replacing one that came into being meanwhile."""
+    try:
+        os.link(temp, target)
+    except OSError as error:
+        if error.errno not in _NO_HARD_LINKS:
+            raise
+        temp.rename(target)
+    finally:
+        temp.unlink(missing_ok=True)
+
+
+def _write_in_place(target: Path, data: bytes, was: bytes) -> None:
+    with target.open("r+b", buffering=0) as file:
+        try:
+            _overwrite(file.fileno(), data)
+        except OSError:
+            _overwrite(file.fileno(), was)
+            raise
+
+
+def _overwrite(handle: int, data: bytes) -> None:
+    written = 0
+    while written < len(data):
+        written += os.pwrite(handle, data[written:], written)
+    os.ftruncate(handle, len(data))
+    os.fsync(handle)
+
+
+def _sync_folder(folder: Path) -> None:
+    # Makes the new name durable; not every file system can, and the content is safe already.
+    with contextlib.suppress(OSError):
+        handle = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)

@@ -1,0 +1,203 @@
+"""What does a text file say, and how is a part of it changed while every other byte stays?
+
+The engine under the skills and the file tools. A `FileText` holds the bytes of a file beside its
+text with `\\n` endings. An edit works on that text; only the bytes of the part that really differs
+are made anew, in the encoding of the file and with the line endings of the neighbourhood:
+
+    >>> file = FileText.from_bytes("a.txt", b"\\xef\\xbb\\xbfone\\r\\ntwo\\r\\n")
+    >>> file.replaced("one\\ntwo", "one\\n2").data
+    b'\\xef\\xbb\\xbfone\\r\\n2\\r\\n'
+"""
+
+import difflib
+import os
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Self
+
+from agentskills.charset import Charset, detect
+from agentskills.disk import MAX_FILE_BYTES, create_bytes, read_bytes, replace_bytes
+from agentskills.errors import BinaryFile, EditingError, LineOutOfRange, ManyMatches, NoMatch
+
+_LONE_SURROGATE = re.compile("[\ud800-\udfff]")
+
+
+@dataclass(frozen=True)
+class FileText:
+    """One state of a text file: its bytes, and what they say."""
+
+    path: Path
+    data: bytes
+    charset: Charset
+
+    @classmethod
+    def from_bytes(cls, path: str | os.PathLike[str], data: bytes) -> Self:
+        """Bytes read as text; BinaryFile when they are none."""
+        charset = detect(data)
+        if charset is None:
+            raise BinaryFile(path, len(data))
+        return cls(Path(path), data, charset)
+
+    @cached_property
+    def text(self) -> str:
+        """The whole text with `\\n` endings; a byte without meaning is a lone surrogate."""
+        return self._with_lf(self._decoded)
+
+    @cached_property
+    def lines(self) -> list[str]:
+        """The lines without their endings; a final newline begins no further line."""
+        lines = self.text.split("\n")
+        return lines if lines[-1] else lines[:-1]
+
+    def replaced(self, old: str, new: str) -> Self:
+        """The file with the one occurrence of `old` replaced; NoMatch or ManyMatches otherwise."""
+        old = self._with_lf(old)
+        starts = list(self._occurrences(old))
+        if not starts:
+            raise NoMatch
+        if len(starts) > 1:
+            raise ManyMatches(sorted({self.line_number(start) for start in starts}))
+        return self.spliced(starts[0], starts[0] + len(old), new)
+
+    def inserted(self, after_line: int, new: str) -> Self:
+        """The file with `new` as lines of their own after a line (0: at the top)."""
+        last = len(self.lines)
+        if not 0 <= after_line <= last:
+            raise LineOutOfRange(after_line, 0, last)
+        new = self._with_lf(new)
+        if not new.endswith("\n"):
+            new += "\n"
+        if after_line == last and self.text and not self.text.endswith("\n"):
+            # The file goes on to end without a newline, unless its last line would be blank.
+            unended = new[:-1]
+            new = "\n" + (unended if unended.rpartition("\n")[2] else new)
+        start = self._line_start(after_line)
+        return self.spliced(start, start, new)
+
+    def spliced(self, start: int, end: int, new: str) -> Self:
+        """The file with `text[start:end]` replaced by `new`."""
+        start, end, new = self._narrowed(start, end, self._with_lf(new))
+        new = new.replace("\n", self._ending_at(start))
+        before = self._decoded[: self._decoded_index(start)]
+        after = self._decoded[self._decoded_index(end) :]
+        head = len(self.charset.mark) + self.charset.width(before)
+        tail = len(self.data) - self.charset.width(after)
+        data = self.data[:head] + self.charset.encode(new) + self.data[tail:]
+        edited = replace(self, data=data)
+        # Charsets with shift states, or stray bytes that now meet: better no edit than a wrong one.
+        if edited._decoded != before + new + after:
+            raise EditingError(
+                f"In {self.charset.name} this edit would alter the text beside it. "
+                "Nothing was changed."
+            )
+        return edited
+
+    def line_number(self, index: int) -> int:
+        """The line, counted from 1, that holds `text[index]`."""
+        return self.text.count("\n", 0, index) + 1
+
+    def line_of(self, old: str) -> int:
+        """The line, counted from 1, where the first occurrence of `old` begins."""
+        return self.line_number(max(0, self.text.find(self._with_lf(old))))
+
+    @cached_property
+    def _decoded(self) -> str:
+        return self.charset.decode(self.data)
+
+    @cached_property
+    def _has_cr_endings(self) -> bool:
+        """Whether lines end as on the old Macintosh; where `\\n` is, a lone `\\r` ends nothing."""
+        return "\r" in self._decoded and "\n" not in self._decoded
+
+    def _with_lf(self, text: str) -> str:
+        text = text.replace("\r\n", "\n")
+        return text.replace("\r", "\n") if self._has_cr_endings else text
+
+    def _occurrences(self, old: str) -> Iterator[int]:
+        # Overlapping ones count too: which of them is meant is just as unclear.
+        start = self.text.find(old)
+        while start != -1:
+            yield start
+            start = self.text.find(old, start + 1)
+
+    def _line_start(self, lines_before: int) -> int:
+        start = 0
+        for _ in range(lines_before):
+            start = self.text.find("\n", start) + 1 or len(self.text)
+        return start
+
+    def _narrowed(self, start: int, end: int, new: str) -> tuple[int, int, str]:
+        """The smallest span that differs, so that equal text keeps its bytes and endings."""
+        old = self.text[start:end]
+        shared = _shared_prefix(old, new)
+        old, new = old[shared:], new[shared:]
+        trailing = _shared_prefix(old[::-1], new[::-1])
+        return start + shared, end - trailing, new[: len(new) - trailing]
+
+    def _decoded_index(self, index: int) -> int:
+        """Where a position of `text` is in the text with its own line endings."""
+        if "\r\n" not in self._decoded:
+            return index
+        lines_before = self.text.count("\n", 0, index)
+        rows = self._decoded.split("\n", lines_before)[:lines_before]
+        return index + sum(row.endswith("\r") for row in rows)
+
+    def _ending_at(self, index: int) -> str:
+        """The ending of the line at `index`, or of the one before when it has none."""
+        if self._has_cr_endings:
+            return "\r"
+        if "\r\n" not in self._decoded:
+            return "\n"
+        line = self.text.count("\n", 0, index)
+        ended = self._decoded.split("\n", line + 1)[:-1]
+        return "\r\n" if ended[min(line, len(ended) - 1)].endswith("\r") else "\n"
+
+
+def read_file(path: str | os.PathLike[str], *, max_bytes: int = MAX_FILE_BYTES) -> FileText:
+    """The text file at `path`; one of the EditingErrors when there is none to read."""
+    return FileText.from_bytes(path, read_bytes(path, max_bytes=max_bytes))
+
+
+def save(edited: FileText, *, was: FileText) -> None:
+    """Write an edit to the disk, unless the file changed since `was` was read."""
+    replace_bytes(edited.path, edited.data, was=was.data)
+
+
+def create_file(path: str | os.PathLike[str], text: str) -> FileText:
+    """Write a new file in UTF-8 with the text exactly as given."""
+    file = FileText(Path(path), Charset("utf-8").encode(text), Charset("utf-8"))
+    create_bytes(path, file.data)
+    return file
+
+
+def printable(text: str) -> str:
+    """The text with bytes that had no meaning written as `\\xNN`, fit for any encoder."""
+    return _LONE_SURROGATE.sub(_escaped, text)
+
+
+def unified_diff(old: str, new: str, name: str = "", *, context: int = 3) -> str:
+    """What changed between two texts, as `diff -u` says it; empty when nothing did."""
+    rows = difflib.unified_diff(
+        old.split("\n"), new.split("\n"), f"a/{name}", f"b/{name}", n=context, lineterm=""
+    )
+    return "\n".join(rows)
+
+
+def _shared_prefix(a: str, b: str) -> int:
+    """How many characters both begin with, found by bisection: comparing slices is fast."""
+    low, high = 0, min(len(a), len(b))
+    while low < high:
+        middle = (low + high + 1) // 2
+        if a[low:middle] == b[low:middle]:
+            low = middle
+        else:
+            high = middle - 1
+    return low
+
+
+def _escaped(match: re.Match[str]) -> str:
+    code = ord(match[0])
+    return f"\\x{code - 0xDC00:02x}" if 0xDC80 <= code <= 0xDCFF else f"\\u{code:04x}"
