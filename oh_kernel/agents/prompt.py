@@ -17,8 +17,8 @@ from oh_kernel.tools.base import Tool
 # The packages of a data scientist that are worth a line; the rest can be asked for.
 _NOTABLE = (
     "altair", "bokeh", "dask", "duckdb", "jax", "matplotlib", "numpy", "openpyxl", "pandas",
-    "plotly", "polars", "pyarrow", "pytest", "scikit-learn", "scipy", "seaborn", "sqlalchemy", "statsmodels",
-    "sympy", "tensorflow", "torch", "xarray", "xgboost",
+    "plotly", "polars", "pyarrow", "pytest", "scikit-learn", "scipy", "seaborn", "sqlalchemy",
+    "statsmodels", "sympy", "tensorflow", "torch", "xarray", "xgboost",
 )  # fmt: skip
 
 

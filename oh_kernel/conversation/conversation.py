@@ -1,0 +1,327 @@
+"""What can be done with one conversation, from any thread and from Python as from a notebook?"""
+
+import asyncio
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+from oh_kernel.agents.codeact import CodeActAgent
+from oh_kernel.agents.prompt import system_prompt_event
+from oh_kernel.conversation.confirmation import Approver, Decision, Gate, Unattended
+from oh_kernel.conversation.log import ConversationLog, Listener
+from oh_kernel.conversation.metrics import Metrics
+from oh_kernel.conversation.recovery import answer_open_calls
+from oh_kernel.conversation.run import Run, rejection
+from oh_kernel.conversation.state import Status
+from oh_kernel.conversation.toolbox import Toolbox
+from oh_kernel.errors import ConversationError
+from oh_kernel.events import (
+    ActionEvent,
+    Event,
+    Message,
+    MessageEvent,
+    ObservationEvent,
+    SystemPromptEvent,
+    TextContent,
+    new_id,
+)
+from oh_kernel.llm.base import LLM
+from oh_kernel.loop import on_agent_thread, run_blocking, spawn
+from oh_kernel.security.policies import ConfirmationPolicy, policy_named
+from oh_kernel.security.secrets import SecretMask
+from oh_kernel.settings import Settings, load_settings
+from oh_kernel.store import EventStore
+from oh_kernel.tools.base import Tool, ToolExecutor
+from oh_kernel.tools.presets import Resources, make_executor, tools_of_preset
+
+RESTARTED = (
+    "[The kernel was restarted since your last step: the variables, imports and the shell session "
+    "from before are gone. Files are as they were left. Check before you rely on anything.]"
+)
+
+
+class Conversation:
+    """One conversation of a person with the agent, stored as it happens.
+
+        conversation = Conversation(workspace=".", model="openai:gpt-5")
+        conversation.send_message("What is in this folder?")
+        conversation.run()
+
+    A call that waits for a person is run only after `approve`; `run` alone never approves. May be
+    used from any thread, and from an event loop with `arun`. What it opens, `close` closes.
+    """
+
+    def __init__(
+        self,
+        workspace: str | Path | None = None,
+        *,
+        model: str | None = None,
+        base_url: str | None = None,
+        api_key: str | None = None,
+        store_path: str | Path | None = None,
+        conversation_id: str | None = None,
+        tools: str | Sequence[type[Tool]] | None = None,
+        policy: str | ConfirmationPolicy | None = None,
+        max_steps: int | None = None,
+        settings: Settings | None = None,
+        llm: LLM | None = None,
+        store: EventStore | None = None,
+        resources: Resources | None = None,
+        approver: Approver | None = None,
+        unattended: Unattended = "wait",
+    ) -> None:
+        given = {
+            "workspace": workspace,
+            "model": model,
+            "base_url": base_url,
+            "api_key": api_key,
+            "store_path": store_path,
+            "policy": policy if isinstance(policy, str) else None,
+            "max_steps": max_steps,
+        }
+        flags = {name: value for name, value in given.items() if value is not None}
+        self.settings = settings.with_(**flags) if settings else load_settings(flags)
+        self.workspace = Path(self.settings.workspace or Path.cwd()).resolve()
+        self.id = conversation_id or new_id()
+        self.approver = approver
+        key = self.settings.api_key
+        self.mask = SecretMask([key.get_secret_value()] if key else [])
+        self._owns_store = store is None
+        self._store = store or EventStore.open(self.settings.store_file)
+        self._log = ConversationLog(self._store, self.id, self.mask)
+        self._log.load()
+        self._was_stored = bool(self._log.events)
+        self._writing = False
+        self._llm = llm
+        self._tools = _chosen_tools(tools, self.settings)
+        self._resources = resources or Resources(settings=self.settings)
+        self._toolbox = Toolbox(self._tools, self.workspace, self._make_executor)
+        self._gate = Gate(
+            policy_named(self.settings.policy) if not policy or isinstance(policy, str) else policy,
+            unattended=unattended,
+            allow=self.settings.allow,
+        )
+        self._decisions: dict[str, Decision] = {}
+        self._run: Run | None = None
+
+    # -- looking ---------------------------------------------------------------------------------
+
+    @property
+    def events(self) -> tuple[Event, ...]:
+        """The log so far, oldest first."""
+        return tuple(self._log.events)
+
+    @property
+    def status(self) -> Status:
+        """What the conversation is doing."""
+        return self._log.status
+
+    @property
+    def metrics(self) -> Metrics:
+        """Tokens and cost of all model calls so far."""
+        return self._log.metrics
+
+    @property
+    def unknown_events(self) -> int:
+        """How many events are of a kind that this version does not know."""
+        return self._log.unknown_events
+
+    @property
+    def waiting_calls(self) -> tuple[ActionEvent, ...]:
+        """The calls that wait for `approve` or `reject`."""
+        if self.status is not Status.WAITING_FOR_CONFIRMATION:
+            return ()
+        return tuple(c for c in self._log.open_calls if c.tool_call_id not in self._decisions)
+
+    def subscribe(self, listener: Listener) -> Callable[[], None]:
+        """Have `listener` told of events and deltas on the agent thread; the result ends that."""
+        return self._log.subscribe(listener)
+
+    # -- talking ---------------------------------------------------------------------------------
+
+    def send_message(self, text: str, *, context: Sequence[str] = ()) -> None:
+        """Store a message of the user. `context` is for the model only: what holds right now.
+
+        While the agent runs, the message is seen at its next step.
+        """
+        run_blocking(self._send(text, context))
+
+    async def asend_message(self, text: str, *, context: Sequence[str] = ()) -> None:
+        """`send_message` for callers on an event loop."""
+        await _on_agent_loop(self._send(text, context))
+
+    def run(self) -> Status:
+        """Run the agent to the end of its turn and return how that ended.
+
+        Errors are stored in the log and then raised. KeyboardInterrupt stops the agent first.
+        """
+        return run_blocking(self._run_guarded())
+
+    async def arun(self) -> Status:
+        """`run` for callers on an event loop. Cancelling it stops the agent, in good order."""
+        return await _on_agent_loop(self._run_guarded())
+
+    def pause(self) -> None:
+        """Stop before the next step. Returns at once."""
+        spawn(self._tell_run(Run.pause))
+
+    def interrupt(self) -> None:
+        """Stop now: the model's stream is closed, the running tool is stopped. Returns at once."""
+        spawn(self._tell_run(Run.interrupt))
+
+    # -- deciding --------------------------------------------------------------------------------
+
+    def approve(self, call_ids: Sequence[str] | None = None) -> None:
+        """Allow waiting calls, all unless named; `run` carries them out."""
+        run_blocking(self._decide(Decision(approved=True), call_ids))
+
+    def reject(
+        self, reason: str = "User rejected the action", call_ids: Sequence[str] | None = None
+    ) -> None:
+        """Refuse waiting calls, all unless named; the model is told `reason`."""
+        run_blocking(self._decide(Decision(approved=False, reason=reason), call_ids))
+
+    async def revert_edit(self, event_id: str, reason: str = "") -> str | None:
+        """Take an edit back and tell the model; the reason why not, if it cannot be done."""
+        return await _on_agent_loop(self._revert(event_id, reason))
+
+    def close(self) -> None:
+        """Stop what was started: tools, the model's connections, the store."""
+        run_blocking(self._close())
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    # -- on the agent thread ---------------------------------------------------------------------
+
+    async def _send(self, text: str, context: Sequence[str]) -> None:
+        await self._begin_writing()
+        if self.status in (Status.FINISHED, Status.STUCK):
+            await self._log.set_status(Status.IDLE)
+        extended = [TextContent(text=part) for part in context if part]
+        if self._was_stored:
+            extended.insert(0, TextContent(text=RESTARTED))
+            self._was_stored = False
+        message = Message.of("user", text)
+        await self._log.append(
+            MessageEvent(source="user", llm_message=message, extended_content=extended)
+        )
+
+    async def _begin_writing(self) -> None:
+        """Become the writer of this conversation, and put right what a dead one left open."""
+        if self._writing:
+            return
+        self._store.lease(self.id)
+        self._log.load()  # another process may have written since
+        self._writing = True
+        await answer_open_calls(self._log)
+        if not any(isinstance(event, SystemPromptEvent) for event in self._log.events):
+            await self._log.append(system_prompt_event(self._tools, self.workspace))
+
+    async def _run_guarded(self) -> Status:
+        """One run in a task of its own, which the cancellation of its caller only interrupts."""
+        if self._run is not None:
+            raise ConversationError(
+                "The agent is already running in this conversation.",
+                remedy="Wait for it, stop it, or start another conversation with --new.",
+            )
+        await self._begin_writing()
+        if not any(isinstance(event, MessageEvent) for event in self._log.events):
+            raise ConversationError(
+                "There is nothing to answer yet.", remedy="Call send_message first."
+            )
+        agent = CodeActAgent(self._model(), self._tools)
+        self._run = Run(
+            self._log,
+            agent,
+            self._toolbox,
+            self._gate,
+            approver=self.approver,
+            decisions=self._decisions,
+            max_steps=self.settings.max_steps,
+        )
+        task = asyncio.ensure_future(self._run())
+        try:
+            return await asyncio.shield(task)
+        except asyncio.CancelledError:
+            self._run.interrupt()
+            return await task
+        finally:
+            self._run = None
+            self._decisions.clear()
+
+    async def _tell_run(self, tell: Callable[[Run], None]) -> None:
+        if self._run is not None:
+            tell(self._run)
+
+    async def _decide(self, decision: Decision, call_ids: Sequence[str] | None) -> None:
+        await self._begin_writing()
+        waiting = {call.tool_call_id: call for call in self.waiting_calls}
+        chosen = list(waiting) if call_ids is None else list(call_ids)
+        for call_id in chosen:
+            if call_id not in waiting:
+                raise ConversationError(
+                    f"No call {call_id!r} is waiting.",
+                    remedy=f"Waiting: {', '.join(waiting) or 'none'}.",
+                )
+        for call_id in chosen:
+            if decision.approved:
+                self._decisions[call_id] = decision
+            else:
+                await self._log.append(rejection(waiting[call_id], decision.reason))
+        if not self._log.open_calls and self.status is Status.WAITING_FOR_CONFIRMATION:
+            await self._log.set_status(Status.IDLE)
+
+    async def _revert(self, event_id: str, reason: str) -> str | None:
+        event = next((e for e in self._log.events if e.id == event_id), None)
+        if not isinstance(event, ObservationEvent):
+            return f"there is no edit {event_id}"
+        if trouble := self._toolbox.revert(event):
+            return trouble
+        await self._begin_writing()
+        path = getattr(event.observation, "path", "")
+        why = f" Reason: {reason}" if reason else ""
+        note = f"[The user rejected your edit of {path}: the file is as it was before it.{why}]"
+        message = Message.of("user", note)
+        await self._log.append(MessageEvent(source="environment", llm_message=message))
+        return None
+
+    async def _close(self) -> None:
+        self._toolbox.close()
+        if self._llm is not None:
+            await self._llm.aclose()
+        if self._owns_store:
+            self._store.close()
+
+    def _model(self) -> LLM:
+        if self._llm is None:
+            from oh_kernel.llm import open_llm_of  # imports the provider's library
+
+            self._llm = open_llm_of(self.settings, self.workspace)
+        return self._llm
+
+    def _make_executor(self, tool: type[Tool]) -> ToolExecutor[Any, Any]:
+        return make_executor(tool, self.workspace, self._resources)
+
+
+def _chosen_tools(
+    tools: str | Sequence[type[Tool]] | None, settings: Settings
+) -> tuple[type[Tool], ...]:
+    if tools is None or isinstance(tools, str):
+        return tools_of_preset(tools or settings.tools)
+    return tuple(tools)
+
+
+async def _on_agent_loop(coro: Any) -> Any:
+    if on_agent_thread():
+        return await coro
+    return await asyncio.wrap_future(spawn(coro))

@@ -1,0 +1,156 @@
+"""How does an event get from a run into the store, and from there to everybody else?
+
+Store first, then the projection, then the listeners: nobody sees an event that could still be lost.
+"""
+
+import logging
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Protocol
+
+from oh_kernel.conversation.metrics import Metrics
+from oh_kernel.conversation.state import Status, check_transition, recorded_status, status_event
+from oh_kernel.events import (
+    ActionEvent,
+    Event,
+    Message,
+    UnknownEvent,
+    event_from_json,
+    utc_now,
+)
+from oh_kernel.events.messages import Projection
+from oh_kernel.llm.base import Delta
+from oh_kernel.store import EventStore
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class ToolOutput:
+    """A piece of what a running tool prints; not stored."""
+
+    call_id: str
+    text: str
+
+
+class Listener(Protocol):
+    """Somebody who watches a conversation. Called on the agent thread; must not block.
+
+    A listener may be slow to show things, absent or broken: the run goes on.
+    """
+
+    def event(self, event: Event) -> None:
+        """`event` is stored."""
+
+    def delta(self, delta: Delta | ToolOutput) -> None:
+        """A piece of something that is still on its way; never stored."""
+
+
+class ConversationLog:
+    """The events of one conversation, and what is computed from them as they come.
+
+    Owned by the agent thread; `events` may be copied from any.
+    """
+
+    def __init__(
+        self, store: EventStore, conversation_id: str, mask: Callable[[str], str] = str
+    ) -> None:
+        self.id = conversation_id
+        self._store = store
+        self._mask = mask
+        self._listeners: list[Listener] = []
+        self._reset()
+
+    def _reset(self) -> None:
+        self.events: list[Event] = []
+        self.status = Status.IDLE
+        self.metrics = Metrics()
+        self.unknown_events = 0
+        self._projection = Projection()
+        self._call_ids: set[str] = set()
+        self._last_timestamp = ""
+
+    def load(self) -> None:
+        """Read what the store has, in place of what is here."""
+        self._reset()
+        for event in self._store.iterate(self.id):
+            self._take(event)
+
+    def subscribe(self, listener: Listener) -> Callable[[], None]:
+        """Have `listener` told of events and deltas; call the result to end that."""
+        self._listeners.append(listener)
+        return lambda: self._listeners.remove(listener)
+
+    async def append(self, event: Event, *, ends_turn: bool = False) -> Event:
+        """Store `event`, secrets masked; returns it as it was stored.
+
+        An event that ends a turn is on the disk, not only with the operating system, on return.
+        """
+        event = self._masked(event)
+        if event.timestamp < self._last_timestamp:  # the system's clock was set back
+            event = event.model_copy(update={"timestamp": utc_now(self._last_timestamp)})
+        await self._store.append_async(self.id, event, full_sync=ends_turn)
+        self._take(event)
+        self._tell(lambda listener: listener.event(event))
+        return event
+
+    async def set_status(self, status: Status) -> None:
+        """Record a new status; `ConversationError` if the table of states has no such step."""
+        if status is self.status:
+            return
+        check_transition(self.status, status)
+        await self.append(status_event(status), ends_turn=status is not Status.RUNNING)
+
+    def delta(self, delta: Delta | ToolOutput) -> None:
+        """Tell the listeners of something that is on its way."""
+        self._tell(lambda listener: listener.delta(delta))
+
+    def mask(self, text: str) -> str:
+        """`text` without secrets."""
+        return self._mask(text)
+
+    def messages(self) -> list[Message]:
+        """What a model is to be sent."""
+        return self._projection.messages()
+
+    @property
+    def open_calls(self) -> list[ActionEvent]:
+        """The calls of the last reply that have no result."""
+        return self._projection.open_calls
+
+    def position(self, event: Event) -> int:
+        """Where `event` stands, counted from 0; looked for from the end."""
+        ids = (e.id for e in reversed(self.events))
+        return len(self.events) - 1 - next(i for i, id_ in enumerate(ids) if id_ == event.id)
+
+    def unique_call_id(self, wanted: str) -> str:
+        """`wanted`, or something like it that no call of this conversation has used."""
+        base = wanted or "call"
+        candidate, n = wanted or "call_1", 1
+        while candidate in self._call_ids:
+            n += 1
+            candidate = f"{base}_{n}"
+        self._call_ids.add(candidate)
+        return candidate
+
+    def _take(self, event: Event) -> None:
+        self.events.append(event)
+        self.status = recorded_status(event) or self.status
+        self.metrics = self.metrics.plus(event)
+        self.unknown_events += isinstance(event, UnknownEvent)
+        self._projection.add(event)
+        self._last_timestamp = max(self._last_timestamp, event.timestamp)
+        if isinstance(event, ActionEvent):
+            self._call_ids.add(event.tool_call_id)
+
+    def _masked(self, event: Event) -> Event:
+        text = event.to_json()
+        masked = self._mask(text)
+        return event if masked == text else event_from_json(masked)
+
+    def _tell(self, tell: Callable[[Listener], None]) -> None:
+        for listener in tuple(self._listeners):
+            try:
+                tell(listener)
+            except Exception:  # a broken view must not end the run
+                logger.exception("a view of the conversation failed")

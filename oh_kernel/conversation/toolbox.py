@@ -1,0 +1,91 @@
+"""Which executors does a conversation have, and what do they start?"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, Protocol, runtime_checkable
+
+from oh_kernel.conversation.confirmation import Question
+from oh_kernel.events import ActionEvent, ObservationEvent
+from oh_kernel.tools.base import Preview, Tool, ToolExecutor
+
+
+@runtime_checkable
+class Previews(Protocol):
+    """An executor that can say beforehand what an action would change."""
+
+    def preview(self, action: Any) -> Preview | None:
+        """The change, or None when there is none to show."""
+
+
+@runtime_checkable
+class Reverts(Protocol):
+    """An executor that can take an edit back."""
+
+    def revert(self, path: Path, old_text: str | None, new_text: str | None) -> str | None:
+        """Put the old text back; the reason why not, if it could not be done."""
+
+
+class Toolbox:
+    """The tools of a conversation. An executor is made when its tool is first called.
+
+    Owned by the agent thread; `close` stops what the executors started.
+    """
+
+    def __init__(
+        self,
+        tools: Sequence[type[Tool]],
+        workspace: Path,
+        make: Callable[[type[Tool]], ToolExecutor[Any, Any]],
+    ) -> None:
+        self.tools = tuple(tools)
+        self.workspace = workspace
+        self._make = make
+        self._executors: dict[str, ToolExecutor[Any, Any]] = {}
+
+    def executor(self, name: str) -> ToolExecutor[Any, Any] | None:
+        """The executor of the tool called `name`, if there is such a tool."""
+        if name not in self._executors:
+            tool = next((tool for tool in self.tools if tool.name == name), None)
+            if tool is None:
+                return None
+            self._executors[name] = self._make(tool)
+        return self._executors[name]
+
+    def with_preview(self, question: Question) -> Question:
+        """`question` with what the call would change, where its tool can say so."""
+        executor = self.executor(question.call.tool_name)
+        if not isinstance(executor, Previews):
+            return question
+        return replace(question, preview=executor.preview(question.call.action))
+
+    def revert(self, edit: ObservationEvent) -> str | None:
+        """Take the edit back that `edit` reports; the reason why not, if it could not be done."""
+        executor = self.executor(edit.tool_name)
+        path = getattr(edit.observation, "path", None)
+        if path is None or not isinstance(executor, Reverts):
+            return "it is not an edit of a file"
+        old = getattr(edit.observation, "old_content", None)
+        return executor.revert(Path(path), old, getattr(edit.observation, "new_content", None))
+
+    def close(self) -> None:
+        """Close every executor that was made."""
+        executors, self._executors = list(self._executors.values()), {}
+        for executor in executors:
+            executor.close()
+
+
+def edits_of(events: Sequence[Any]) -> list[tuple[ActionEvent | None, ObservationEvent]]:
+    """The edits of files among `events`, each with the call that asked for it."""
+    calls = {event.id: event for event in events if isinstance(event, ActionEvent)}
+    return [
+        (calls.get(event.action_id), event)
+        for event in events
+        if isinstance(event, ObservationEvent) and _is_edit(event)
+    ]
+
+
+def _is_edit(event: ObservationEvent) -> bool:
+    old = getattr(event.observation, "old_content", None)
+    new = getattr(event.observation, "new_content", None)
+    return not event.observation.is_error and (old, new) != (None, None)

@@ -1,0 +1,64 @@
+"""Which tools is a model given, and from what are their executors made?"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from oh_kernel.errors import SettingsError
+from oh_kernel.settings import Settings
+from oh_kernel.tools.base import Tool, ToolExecutor
+from oh_kernel.tools.file_editor import FileEditorExecutor, FileEditorTool
+from oh_kernel.tools.finish import FinishTool
+from oh_kernel.tools.ipython import IpythonExecutor, IpythonTool
+from oh_kernel.tools.terminal import TerminalExecutor, TerminalTool
+from oh_kernel.tools.think import ThinkTool
+
+if TYPE_CHECKING:
+    from oh_kernel.sessions.namespace import Namespace
+
+PRESETS: dict[str, tuple[type[Tool], ...]] = {
+    "default": (IpythonTool, TerminalTool, FileEditorTool, ThinkTool, FinishTool),
+}
+
+
+@dataclass(frozen=True)
+class Resources:
+    """What tools need beside the workspace. Without a `namespace`, Python runs in a shell made
+    for the conversation, in this process.
+    """
+
+    settings: Settings
+    namespace: Namespace | None = None
+
+
+def tools_of_preset(name: str) -> tuple[type[Tool], ...]:
+    """The tools of the preset called `name`."""
+    if name not in PRESETS:
+        raise SettingsError(
+            f"tools={name!r} is no preset.", remedy=f"Choose one of: {', '.join(PRESETS)}."
+        )
+    return PRESETS[name]
+
+
+def make_executor(
+    tool: type[Tool], workspace: Path, resources: Resources
+) -> ToolExecutor[Any, Any]:
+    """The executor of `tool` for this workspace, set up as the settings say."""
+    settings = resources.settings
+    if tool is TerminalTool:
+        return TerminalExecutor(
+            workspace=workspace, no_change_timeout_s=settings.terminal_no_change_timeout_s
+        )
+    if tool is FileEditorTool:
+        return FileEditorExecutor(
+            workspace=workspace, allowed_folders=settings.allowed_folders
+        )
+    if tool is IpythonTool:
+        return IpythonExecutor(
+            workspace=workspace,
+            namespace=resources.namespace,
+            timeout_s=settings.python_timeout_s,
+        )
+    return tool.executor(workspace=workspace)
