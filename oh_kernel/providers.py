@@ -43,6 +43,8 @@ PROVIDERS = (
     Provider("mistral", ("MISTRAL_API_KEY",), (), ("mistral-large-latest", "codestral-latest")),
     Provider("openrouter", ("OPENROUTER_API_KEY",), (), ("anthropic/claude-sonnet-4.5",)),
     Provider("deepseek", ("DEEPSEEK_API_KEY",), (), ("deepseek-chat", "deepseek-reasoner")),
+    Provider("together", ("TOGETHER_API_KEY",)),
+    Provider("fireworks", ("FIREWORKS_API_KEY",)),
     Provider("bedrock", needs_key=False),
     Provider("ollama", ("OLLAMA_API_KEY",), ("OLLAMA_BASE_URL",), ("qwen3",), needs_key=False),
     Provider("scripted", needs_key=False),

@@ -253,9 +253,15 @@ def _merged(layers: tuple[Layer, ...]) -> dict[str, Given]:
         given.update(layer)
         home |= {name: given.get("model") for name in ("api_key", "base_url") if name in layer}
     for name, model in home.items():
-        if model and provider_name(str(model.value)) != provider_name(str(given["model"].value)):
+        if model and _provider_key(model) != _provider_key(given["model"]):
             del given[name]
     return given
+
+
+def _provider_key(model: Given) -> str:
+    """The same text for two models of one provider."""
+    provider = provider_of(str(model.value))
+    return provider.name if provider else provider_name(str(model.value))
 
 
 def _add_own(given: dict[str, Given], provider: Provider, outside: Outside) -> None:

@@ -1,0 +1,182 @@
+"""What does a line or cell of `%openhands` do? Parses it, and has the notebook's session do it."""
+
+from __future__ import annotations
+
+import getpass
+from pathlib import Path
+from typing import Any, Protocol
+
+from oh_kernel.credentials import store_key
+from oh_kernel.errors import OpenHandsError, SettingsError
+from oh_kernel.kernel.commands import usage
+from oh_kernel.kernel.config import options_of
+from oh_kernel.kernel.grammar import Ask, Do, parse
+from oh_kernel.kernel.notes import Note, Table, displayed, refused
+from oh_kernel.options import OPTIONS
+from oh_kernel.providers import BY_NAME as PROVIDERS_BY_NAME
+from oh_kernel.providers import PROVIDERS, Provider, how_to_set_a_model, provider_of
+from oh_kernel.settings import Settings, config_folder, config_path, option_named
+from oh_kernel.views.result import TurnResult
+
+HISTORY_ROWS = 20
+
+
+class NotebookSession(Protocol):
+    """One notebook's conversation. Used on the main thread; what it returns can show itself, or is
+    text, a mapping, or a sequence of mappings.
+    """
+
+    settings: Settings
+
+    async def turn(self, prompt: str, *, new: bool, overrides: dict[str, object]) -> TurnResult: ...
+
+    async def new(self) -> object: ...
+
+    async def resume(self, id: str | None) -> object: ...
+
+    def status(self) -> object: ...
+
+    def pause(self) -> object: ...
+
+    async def stop(self) -> object: ...
+
+    def history(self, limit: int) -> object: ...
+
+    def cost(self) -> object: ...
+
+    def tools(self) -> object: ...
+
+    async def review(self, n: int | None) -> object: ...
+
+
+async def run_cell(line: str, body: str | None, shell: Any) -> object | None:
+    """Do what `line` (behind the magic's name) and `body` say; the value is the cell's value.
+
+    An error that a person can act on is returned as one line of text. Called on the main thread.
+    """
+    from oh_kernel.kernel.session import session_for  # it stands beside us and imports the agent
+
+    try:
+        request = parse(line, body)
+        if request == Do("help"):
+            return Note(usage())
+        return await answer(request, session_for(shell), shell)
+    except OpenHandsError as error:
+        return refused(error)
+
+
+async def answer(request: Ask | Do, session: NotebookSession, shell: Any) -> object | None:
+    """Have `session` do what was asked; raises OpenHandsError."""
+    options = options_of(shell)
+    if options and (changed := options.take_changes()):
+        session.settings = session.settings.with_("%config OpenHands", **changed)
+    if isinstance(request, Ask):
+        return await _turn(request, session, shell)
+    return displayed(await _command(request, session, shell))
+
+
+async def _turn(request: Ask, session: NotebookSession, shell: Any) -> object:
+    settings = session.settings.with_("a flag", **request.overrides)
+    if settings.model is None:
+        return Note(how_to_set_a_model(config_path()))
+    result = await session.turn(request.prompt, new=request.new, overrides=request.overrides)
+    if request.bind:
+        shell.user_ns[request.bind] = result.answer
+    return result
+
+
+async def _command(request: Do, session: NotebookSession, shell: Any) -> object:
+    argument = request.argument or ""
+    number = int(argument) if argument.isdigit() else None
+    match request.command:
+        case "new":
+            return await session.new()
+        case "resume":
+            return await session.resume(request.argument)
+        case "status":
+            return session.status()
+        case "pause":
+            return session.pause()
+        case "stop":
+            return await session.stop()
+        case "history":
+            return session.history(number or HISTORY_ROWS)
+        case "cost":
+            return session.cost()
+        case "tools":
+            return session.tools()
+        case "config":
+            return _config(request, session, shell)
+        case "login":
+            return _login(request.argument, session)
+        case "review":
+            return await session.review(number)
+        case _:
+            return Note(usage())
+
+
+def _config(request: Do, session: NotebookSession, shell: Any) -> object:
+    if request.argument is None:
+        names = [option.name for option in OPTIONS]
+        return _shown(names, session.settings, f"Settings for every notebook: {config_path()}")
+    option = option_named(request.argument)
+    if request.value is None:
+        return _shown([option.name], session.settings, f"{option.help}.")
+    if option.secret:
+        raise SettingsError(
+            "A key is never typed into a cell, where it is saved with the notebook.",
+            remedy="Delete it from this cell and use %openhands login, which asks for it.",
+        )
+    session.settings = session.settings.with_(**{option.name: request.value})
+    if options := options_of(shell):
+        options.record(option.name, _plain(getattr(session.settings, option.name)))
+    return f"{option.name} = {session.settings.shown(option.name)}, until this kernel ends."
+
+
+def _plain(value: object) -> object:
+    """Folders as text, as they are written in `%config`."""
+    if isinstance(value, tuple):
+        return tuple(map(str, value))
+    return str(value) if isinstance(value, Path) else value
+
+
+def _shown(names: list[str], settings: Settings, caption: str) -> Table:
+    rows = [(name, settings.shown(name), settings.origin(name)) for name in names]
+    return Table(("setting", "value", "from"), rows, caption)
+
+
+def _login(named: str | None, session: NotebookSession) -> str:
+    provider = _provider(named or session.settings.model)
+    key = _asked(f"Key for {provider.name} (not shown): ").strip()
+    if not key:
+        raise SettingsError("No key was given.", remedy="Run %openhands login again.")
+    place = store_key(provider.name, key, config_folder())
+    session.settings = session.settings.with_()
+    text = f"The key for {provider.name} is stored in {place}."
+    if session.settings.api_key and session.settings.origin("api_key") != "stored by login":
+        text += f" {session.settings.origin('api_key')} is set too, and goes before it."
+    return text
+
+
+def _provider(name: str | None) -> Provider:
+    """The provider called `name`, or that of the model `name`."""
+    found = PROVIDERS_BY_NAME.get(name or "") or provider_of(name or "")
+    if found and found.needs_key:
+        return found
+    with_keys = ", ".join(one.name for one in PROVIDERS if one.needs_key)
+    raise SettingsError(
+        f"{name!r} is no provider that takes a key." if name else "Login to which provider?",
+        remedy=f"Write %openhands login PROVIDER, one of {with_keys}.",
+    )
+
+
+def _asked(prompt: str) -> str:
+    from IPython.core.error import StdinNotImplementedError  # there when a shell calls us
+
+    try:
+        return getpass.getpass(prompt)  # looked up now: a kernel replaces it while a cell runs
+    except (StdinNotImplementedError, EOFError) as error:
+        raise SettingsError(
+            "Nobody can be asked for a key here.",
+            remedy="Set the provider's variable, such as OPENAI_API_KEY, before the kernel starts.",
+        ) from error

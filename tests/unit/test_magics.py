@@ -1,0 +1,214 @@
+"""The magics: what they hand to the session, what they answer themselves, how they refuse."""
+
+import asyncio
+import getpass
+from collections.abc import Iterator
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from IPython.core.interactiveshell import InteractiveShell
+
+from oh_kernel.credentials import stored_key
+from oh_kernel.errors import OpenHandsError, SettingsError
+from oh_kernel.kernel.config import add_options, options_of
+from oh_kernel.kernel.grammar import parse
+from oh_kernel.kernel.magics import answer
+from oh_kernel.kernel.notes import Note, Table, displayed, refused
+from oh_kernel.options import OPTIONS
+from oh_kernel.settings import Settings, config_folder, load_settings
+from oh_kernel.views.result import TurnResult
+
+
+class WrittenDown:
+    """A session that answers at once and keeps what it was asked."""
+
+    def __init__(self, **values: object) -> None:
+        self.settings: Settings = load_settings(values, environ={}, config_file=Path("none"))
+        self.asked: list[tuple[object, ...]] = []
+
+    async def turn(self, prompt: str, *, new: bool, overrides: dict[str, object]) -> TurnResult:
+        self.asked.append(("turn", prompt, new, overrides))
+        return TurnResult("finished", "42", "c1", steps=1, tokens=10)
+
+    async def new(self) -> object:
+        return self._note("new")
+
+    async def resume(self, id: str | None) -> object:
+        return self._note("resume", id)
+
+    def status(self) -> object:
+        return self._note("status")
+
+    def pause(self) -> object:
+        return self._note("pause")
+
+    async def stop(self) -> object:
+        return self._note("stop")
+
+    def history(self, limit: int) -> object:
+        return self._note("history", limit)
+
+    def cost(self) -> object:
+        return self._note("cost")
+
+    def tools(self) -> object:
+        return self._note("tools")
+
+    async def review(self, n: int | None) -> object:
+        return self._note("review", n)
+
+    def _note(self, *what: object) -> str:
+        self.asked.append(what)
+        return f"done: {what[0]}"
+
+
+@pytest.fixture
+def shell() -> Iterator[Any]:
+    shell = InteractiveShell.instance()
+    add_options(shell)
+    yield shell
+    InteractiveShell.clear_instance()
+
+
+async def ask(session: WrittenDown, line: str, body: str | None = None, shell: Any = None) -> Any:
+    return await answer(parse(line, body), session, shell or SimpleNamespace(user_ns={}))
+
+
+def run(coroutine: Any) -> Any:
+    return asyncio.run(coroutine)
+
+
+@pytest.mark.parametrize(
+    ("line", "asked"),
+    [
+        ("new", ("new",)),
+        ("resume", ("resume", None)),
+        ("resume 1a2b", ("resume", "1a2b")),
+        ("status", ("status",)),
+        ("pause", ("pause",)),
+        ("stop", ("stop",)),
+        ("history", ("history", 20)),
+        ("history 3", ("history", 3)),
+        ("cost", ("cost",)),
+        ("tools", ("tools",)),
+        ("review", ("review", None)),
+        ("review 2", ("review", 2)),
+    ],
+)
+def test_commands_reach_the_session(line: str, asked: tuple[object, ...]) -> None:
+    session = WrittenDown()
+    shown = run(ask(session, line))
+    assert session.asked == [asked]
+    assert repr(shown) == f"done: {asked[0]}"
+
+
+def test_a_prompt_is_a_turn_with_its_flags() -> None:
+    session = WrittenDown(model="openai:a")
+    shell = SimpleNamespace(user_ns={})
+    result = run(ask(session, "--new --max-steps 5 -o found", "do\n", shell))
+    assert session.asked == [("turn", "do\n", True, {"max_steps": "5"})]
+    assert result.answer == "42"
+    assert shell.user_ns == {"found": "42"}
+
+
+def test_a_wrong_value_of_a_flag_is_refused_before_the_turn() -> None:
+    session = WrittenDown(model="openai:a")
+    with pytest.raises(SettingsError, match="risky, never, always"):
+        run(ask(session, "--policy often do"))
+    assert session.asked == []
+
+
+def test_without_a_model_three_lines_say_how_to_set_one() -> None:
+    session = WrittenDown()
+    note = run(ask(session, "", "do it"))
+    assert session.asked == []
+    lines = repr(note).splitlines()
+    assert len(lines) == 3
+    assert "%openhands config model=" in lines[0] and "login" in lines[0]
+    assert "OPENHANDS_MODEL" in lines[1] and "config.toml" in lines[1]
+    assert "ollama" in lines[2]
+    run(ask(session, "--model openai:a do it"))
+    assert session.asked != []
+
+
+def test_config_shows_and_sets(shell: Any) -> None:
+    session = WrittenDown()
+    table = run(ask(session, "config", shell=shell))
+    assert [row[0] for row in table.rows] == [option.name for option in OPTIONS]
+    note = run(ask(session, "config max-steps=7", shell=shell))
+    assert repr(note) == "max_steps = 7, until this kernel ends."
+    assert session.settings.max_steps == 7
+    one = run(ask(session, "config max_steps", shell=shell))
+    assert one.rows == [("max_steps", "7", "set in this notebook")]
+    run(ask(session, "config allowed_folders=/a, /b", shell=shell))
+    assert session.settings.allowed_folders == (Path("/a"), Path("/b"))
+    run(ask(session, "config stream=no", shell=shell))
+    assert session.settings.stream is False
+
+
+@pytest.mark.parametrize("line", ["config api_key=sk-1", "config api-key='sk-1'"])
+def test_a_key_is_refused_with_a_pointer_to_login(line: str) -> None:
+    session = WrittenDown(model="openai:a")
+    with pytest.raises(SettingsError, match="%openhands login") as refused_:
+        run(ask(session, line))
+    assert "sk-1" not in str(refused_.value)
+    assert session.settings.api_key is None
+
+
+def test_unknown_settings_get_the_nearest_name() -> None:
+    with pytest.raises(SettingsError, match="Did you mean max_steps"):
+        run(ask(WrittenDown(), "config max_step=3"))
+
+
+def test_percent_config_reaches_the_settings(shell: Any) -> None:
+    session = WrittenDown()
+    shell.run_cell("%config OpenHands.model = 'openai:b'\n%config OpenHands.max_steps = 4")
+    run(ask(session, "status", shell=shell))
+    assert (session.settings.model, session.settings.max_steps) == ("openai:b", 4)
+    assert session.settings.origin("model") == "%config OpenHands"
+    run(ask(session, "config model=openai:c", shell=shell))
+    run(ask(session, "status", shell=shell))
+    assert session.settings.model == "openai:c"
+    options = options_of(shell)
+    assert options is not None
+    assert options.trait_values()["model"] == "openai:c"
+    assert "api_key" not in options.trait_names()
+
+
+def test_login_stores_the_key_for_the_next_turn(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A kernel asks its front end in the same way: by a `getpass` of its own while a cell runs."""
+    monkeypatch.setattr(getpass, "getpass", lambda prompt: " sk-typed \n")
+    session = WrittenDown(model="openai:a")
+    note = run(ask(session, "login"))
+    assert "sk-typed" not in repr(note)
+    assert stored_key("openai", config_folder()) == "sk-typed"
+    run(ask(session, "login groq"))
+    assert stored_key("groq", config_folder()) == "sk-typed"
+
+
+def test_login_needs_a_provider_and_a_person(shell: Any) -> None:
+    with pytest.raises(SettingsError, match="login PROVIDER"):
+        run(ask(WrittenDown(), "login"))
+    with pytest.raises(SettingsError, match="'ollama:qwen3' is no provider that takes a key"):
+        run(ask(WrittenDown(model="ollama:qwen3"), "login"))
+
+
+def test_what_a_session_returns_is_shown() -> None:
+    assert displayed(None) is None
+    assert repr(displayed({"model": "a", "cost_usd": 1})).splitlines()[1:] == [
+        "model     a",
+        "cost usd  1",
+    ]
+    rows = displayed([{"id": "c1", "title": "<b>"}, {"id": "c22", "title": ""}])
+    assert isinstance(rows, Table)
+    assert repr(rows) == "id   title\nc1   <b>\nc22"
+    assert "<b>" not in rows._repr_html_()
+
+
+def test_errors_are_one_line_with_the_remedy() -> None:
+    note = refused(OpenHandsError("The model is away.", remedy="Try later."))
+    assert repr(note) == "The model is away. Try later."
+    assert note.is_error
+    assert "<script>" not in Note("<script>")._repr_html_()
