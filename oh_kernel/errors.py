@@ -1,28 +1,28 @@
 """Which errors a person can be shown, as one tree.
 
-    OpenHandsError                     one short line with its remedy; magics show it without a traceback
-    |- SettingsError                   a flag, setting or file of settings cannot be used
-    |- ModelError                      the model did not answer
-    |  |- ModelNotConfigured           no model was chosen
-    |  |- ModelAuthError               the provider refused the key (401, 403)
-    |  |- ModelRateLimited             still refused after the retries (429)
-    |  |- ModelUnavailable             connection, timeout or 5xx, after the retries
-    |  |- ModelRequestRefused          the provider refuses this request (400, 404, 422)
-    |  |  |- ContextWindowExceeded     ... because it is too long
-    |  |  `- ContentPolicyRefused      ... because of its content
-    |  |- ModelGaveNoAnswer            nothing but empty replies
-    |  |- ReplayMismatch               a recorded model was asked something that is not on the record
-    |  `- ScriptExhausted              a scripted model was asked more often than it has answers
-    |- StoreError                      the event log cannot be used
-    |  |- ConversationInUse            another process is writing it
-    |  |- ConversationNotFound         no conversation has this id
-    |  |- StoreVersionError            the file was written by a newer version
-    |  `- DuplicateEvent               an event with this id is already stored
-    |- ConversationError               the conversation cannot do this now
-    |- SessionError                    a shell or namespace that tools drive failed
-    |  |- ShellDied
-    |  `- KernelDied
-    `- ShadowedLibrary                 a file in the working folder hides a library
+OpenHandsError                     one short line with its remedy; magics show it without a traceback
+|- SettingsError                   a flag, setting or file of settings cannot be used
+|- ModelError                      the model did not answer
+|  |- ModelNotConfigured           no model was chosen
+|  |- ModelAuthError               the provider refused the key (401, 403)
+|  |- ModelRateLimited             still refused after the retries (429)
+|  |- ModelUnavailable             connection, timeout or 5xx, after the retries
+|  |- ModelRequestRefused          the provider refuses this request (400, 404, 422)
+|  |  |- ContextWindowExceeded     ... because it is too long
+|  |  `- ContentPolicyRefused      ... because of its content
+|  |- ModelGaveNoAnswer            nothing but empty replies
+|  |- ReplayMismatch               a recorded model was asked something that is not on the record
+|  `- ScriptExhausted              a scripted model was asked more often than it has answers
+|- StoreError                      the event log cannot be used
+|  |- ConversationInUse            another process is writing it
+|  |- ConversationNotFound         no conversation has this id
+|  |- StoreVersionError            the file was written by a newer version
+|  `- DuplicateEvent               an event with this id is already stored
+|- ConversationError               the conversation cannot do this now
+|- SessionError                    a shell or namespace that tools drive failed
+|  |- ShellDied
+|  `- KernelDied
+`- ShadowedLibrary                 a file in the working folder hides a library
 """
 
 
@@ -43,7 +43,9 @@ class SettingsError(OpenHandsError):
 
 
 class ModelError(OpenHandsError):
-    """The model did not answer."""
+    """The model did not answer. `retry_after_s`: how long the provider asks to wait, if it does."""
+
+    retry_after_s: float | None = None
 
 
 class ModelNotConfigured(ModelError):

@@ -1,6 +1,6 @@
 """How is a model asked, whoever provides it?"""
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncGenerator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -79,8 +79,9 @@ class LLM(Protocol):
     """A model. Used on the agent thread only.
 
     `stream` yields deltas and ends with one `Completion`. Closing the iterator early, or cancelling
-    the task that reads it, closes the connection: nothing more is sent or billed. What goes wrong
-    is raised as one of `errors.ModelError`.
+    the task that reads it, closes the connection: nothing more is sent or billed. (A loop that may
+    be left early reads it within `contextlib.aclosing`, since `break` alone closes nothing.) What
+    goes wrong is raised as one of `errors.ModelError`.
     """
 
     @property
@@ -93,8 +94,11 @@ class LLM(Protocol):
 
     def stream(
         self, messages: Sequence[Message], tools: Sequence[ToolSpec]
-    ) -> AsyncIterator[Delta | Completion]:
+    ) -> AsyncGenerator[Delta | Completion]:
         """Ask the model to go on after `messages`."""
+
+    async def warm_up(self) -> None:
+        """Do what the first request would have to wait for, such as imports; may be left out."""
 
     async def aclose(self) -> None:
         """Close connections."""

@@ -1,0 +1,199 @@
+"""How does a name such as `openai:gpt-5` become a client of the model library?
+
+Every client gets its key and base URL from its caller, reads proxies and CA bundles from the
+environment (as any HTTP client does), and never retries by itself: `retry.py` does, and shows it.
+"""
+
+import importlib
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from oh_kernel.errors import ModelAuthError, ModelNotConfigured, ModelRequestRefused
+from oh_kernel.llm.convert import Dialect, Kind
+from oh_kernel.providers import provider_name
+
+if TYPE_CHECKING:
+    from httpx2 import AsyncClient
+    from pydantic_ai.models import Model
+
+DEFAULT_TIMEOUT_S = 300.0
+CONNECT_TIMEOUT_S = 20.0
+OLLAMA_URL = "http://localhost:11434/v1"
+_ALIASES = {"openai-chat": "openai", "google-gla": "google", "gemini": "google"}
+# Local servers want no key, the client libraries insist on some text.
+NO_KEY = "no-key"
+
+
+@dataclass(frozen=True)
+class Route:
+    """Where a provider's classes are, and what it needs. `extra` is the model library's."""
+
+    kind: Kind
+    model: str
+    provider: str
+    base_url: str | None = None
+    needs_key: bool = True
+    extra: str | None = None
+
+
+def _compatible(provider: str) -> Route:
+    return Route("chat", "openai.OpenAIChatModel", provider)
+
+
+ROUTES: dict[str, Route] = {
+    "openai": Route(
+        "chat", "openai.OpenAIChatModel", "openai.OpenAIProvider", "https://api.openai.com/v1"
+    ),
+    "openai-responses": Route(
+        "responses",
+        "openai.OpenAIResponsesModel",
+        "openai.OpenAIProvider",
+        "https://api.openai.com/v1",
+    ),
+    "anthropic": Route(
+        "anthropic",
+        "anthropic.AnthropicModel",
+        "anthropic.AnthropicProvider",
+        "https://api.anthropic.com",
+    ),
+    "ollama": Route(
+        "chat", "openai.OpenAIChatModel", "ollama.OllamaProvider", OLLAMA_URL, needs_key=False
+    ),
+    "deepseek": _compatible("deepseek.DeepSeekProvider"),
+    "openrouter": _compatible("openrouter.OpenRouterProvider"),
+    "together": _compatible("together.TogetherProvider"),
+    "fireworks": _compatible("fireworks.FireworksProvider"),
+    "google": Route("other", "google.GoogleModel", "google.GoogleProvider", extra="google"),
+    "groq": Route("other", "groq.GroqModel", "groq.GroqProvider", extra="groq"),
+    "mistral": Route("other", "mistral.MistralModel", "mistral.MistralProvider", extra="mistral"),
+    "bedrock": Route(
+        "other",
+        "bedrock.BedrockConverseModel",
+        "bedrock.BedrockProvider",
+        needs_key=False,
+        extra="bedrock",
+    ),
+}
+
+
+def split_name(model: str, base_url: str | None = None) -> tuple[str, str]:
+    """`provider:model` or `provider/model` as its two halves.
+
+    With a base URL, a name without a known provider is one on an OpenAI-compatible server.
+
+    >>> split_name("openrouter/meta/llama-4"), split_name("ollama:qwen3:8b")
+    (('openrouter', 'meta/llama-4'), ('ollama', 'qwen3:8b'))
+    >>> split_name("Qwen/Qwen3-8B", "http://localhost:8000/v1")
+    ('openai', 'Qwen/Qwen3-8B')
+    """
+    prefix = provider_name(model)
+    provider, name = _ALIASES.get(prefix, prefix), model[len(prefix) + 1 :]
+    if provider in ROUTES and name:
+        return provider, name
+    if base_url and model and provider not in ROUTES:
+        return "openai", model
+    raise ModelNotConfigured(
+        f"No provider is known for the model {model!r}.",
+        remedy=f"Name it provider:model, with one of {', '.join(ROUTES)}; "
+        "for any OpenAI-compatible server, openai:NAME and its base URL.",
+    )
+
+
+@dataclass(frozen=True)
+class Client:
+    """A model of the library, the HTTP client under it (None: the provider's own), its dialect."""
+
+    model: "Model"
+    http: "AsyncClient | None"
+    dialect: Dialect
+
+    async def aclose(self) -> None:
+        if self.http is not None:
+            await self.http.aclose()
+
+
+def connect(
+    provider: str,
+    name: str,
+    *,
+    base_url: str | None,
+    api_key: str | None,
+    timeout_s: float,
+    takes_images: bool,
+) -> Client:
+    """Make the client. This imports the model library: seconds, so not on a thread that serves."""
+    route = ROUTES[provider]
+    model_class = _load("models", route.model, route)
+    provider_class = _load("providers", route.provider, route)
+    if provider == "bedrock":
+        # Its own transport (botocore), which finds AWS credentials by its own rules.
+        return _client(
+            model_class(name, provider=_bedrock(provider_class, timeout_s)),
+            None,
+            route,
+            takes_images,
+        )
+    http = _http_client(timeout_s)
+    arguments: dict[str, Any] = {"api_key": _key(provider, route, api_key, base_url)}
+    if base_url or route.base_url:
+        arguments["base_url"] = base_url or route.base_url
+    try:
+        made = provider_class(**arguments, http_client=http)
+    except TypeError as error:
+        raise ModelRequestRefused(
+            f"{provider} takes no base URL.",
+            remedy="Leave it out, or name the model openai:NAME with that base URL.",
+        ) from error
+    if hasattr(made.client, "max_retries"):
+        made.client.max_retries = 0
+    return _client(model_class(name, provider=made), http, route, takes_images)
+
+
+def _client(model: "Model", http: "AsyncClient | None", route: Route, takes_images: bool) -> Client:
+    profile: dict[str, Any] = dict(model.profile)
+    dialect = Dialect(
+        kind=route.kind,
+        system=model.system,
+        takes_images=takes_images,
+        thinking_field=profile.get("openai_chat_thinking_field"),
+    )
+    return Client(model, http, dialect)
+
+
+def _bedrock(provider_class: Any, timeout_s: float) -> Any:
+    return provider_class(aws_read_timeout=timeout_s, aws_connect_timeout=CONNECT_TIMEOUT_S)
+
+
+def _http_client(timeout_s: float) -> "AsyncClient":
+    import httpx2  # with the model library, at first use
+
+    return httpx2.AsyncClient(
+        timeout=httpx2.Timeout(timeout_s, connect=min(CONNECT_TIMEOUT_S, timeout_s)),
+        follow_redirects=True,
+    )
+
+
+def _key(provider: str, route: Route, api_key: str | None, base_url: str | None) -> str:
+    """The key, always explicit: left to themselves, the client libraries would read variables."""
+    if api_key:
+        return api_key
+    if route.needs_key and base_url is None:
+        raise ModelAuthError(
+            f"There is no key for {provider}.",
+            remedy=f"Use %openhands login, or set {provider.split('-')[0].upper()}_API_KEY.",
+        )
+    return NO_KEY
+
+
+def _load(package: str, path: str, route: Route) -> Any:
+    """The class `path` of the model library; a missing extra becomes an error that names it."""
+    module, _, name = path.rpartition(".")
+    try:
+        return getattr(importlib.import_module(f"pydantic_ai.{package}.{module}"), name)
+    except ImportError as error:
+        if route.extra is None:
+            raise
+        raise ModelNotConfigured(
+            f"The client library for {route.extra} models is not installed.",
+            remedy=f'Install it: pip install "pydantic-ai-slim[{route.extra}]"',
+        ) from error

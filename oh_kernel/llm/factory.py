@@ -1,0 +1,49 @@
+"""Which implementation answers for the name of a model?"""
+
+from pathlib import Path
+
+from oh_kernel.errors import ModelNotConfigured
+from oh_kernel.llm.base import LLM
+from oh_kernel.llm.clients import DEFAULT_TIMEOUT_S
+from oh_kernel.llm.retry import RetryingLLM, RetryPolicy
+
+
+def open_llm(
+    model: str,
+    *,
+    base_url: str | None = None,
+    api_key: str | None = None,
+    timeout_s: float = DEFAULT_TIMEOUT_S,
+    retry: RetryPolicy | None = None,
+    workspace: Path | str | None = None,
+    takes_images: bool = True,
+) -> LLM:
+    """The model called `model`: `scripted:FILE`, `replay:FILE`, or `provider:model`.
+
+    Cheap: connecting, and importing what that takes, waits for the first request or `warm_up`.
+    `workspace` is what scripts and recordings mean by theirs. Raises ModelNotConfigured for a name
+    without a known provider.
+    """
+    scheme, _, rest = model.partition(":")
+    if not model or not (rest or base_url or "/" in model):
+        raise ModelNotConfigured(
+            f"The name of the model is incomplete: {model!r}.",
+            remedy="Name it provider:model, such as openai:gpt-5-mini or ollama:qwen3.",
+        )
+    inner: LLM
+    match scheme:
+        case "scripted":
+            from oh_kernel.llm.scripted import ScriptedLLM
+
+            inner = ScriptedLLM.from_file(rest, workspace=workspace)
+        case _:
+            from oh_kernel.llm.provider import ProviderLLM
+
+            inner = ProviderLLM(
+                model,
+                base_url=base_url,
+                api_key=api_key,
+                timeout_s=timeout_s,
+                takes_images=takes_images,
+            )
+    return RetryingLLM(inner, retry)

@@ -1,0 +1,205 @@
+"""How is one request made to a real provider, and its reply streamed?
+
+One request, one reply: retries live in `retry.py`. The model library is imported at first use, in a
+worker thread, because it takes a second or more and the agent's loop has a status line to move.
+"""
+
+import asyncio
+import json
+from collections.abc import AsyncGenerator, Sequence
+from typing import TYPE_CHECKING, Any
+
+from oh_kernel.errors import ContentPolicyRefused, ModelError, ModelUnavailable
+from oh_kernel.events import Message
+from oh_kernel.events.base import new_id
+from oh_kernel.llm import failures
+from oh_kernel.llm.base import (
+    Completion,
+    Delta,
+    ReasoningDelta,
+    TextDelta,
+    ToolCallDelta,
+    ToolSpec,
+)
+from oh_kernel.llm.clients import DEFAULT_TIMEOUT_S, Client, connect, split_name
+
+if TYPE_CHECKING:
+    from pydantic_ai.messages import ModelResponse, ModelResponseStreamEvent
+    from pydantic_ai.models import StreamedResponse
+
+
+class ProviderLLM:
+    """A model behind an HTTP API. Made on any thread, used on the agent thread."""
+
+    def __init__(
+        self,
+        model: str,
+        *,
+        base_url: str | None = None,
+        api_key: str | None = None,
+        timeout_s: float = DEFAULT_TIMEOUT_S,
+        takes_images: bool = True,
+    ) -> None:
+        self._provider, self._name = split_name(model, base_url)
+        self._base_url = base_url
+        self._api_key = api_key
+        self._timeout_s = timeout_s
+        self._takes_images = takes_images
+        self._client: Client | None = None
+        self._connecting = asyncio.Lock()
+
+    @property
+    def model(self) -> str:
+        return f"{self._provider}:{self._name}"
+
+    @property
+    def takes_images(self) -> bool:
+        return self._takes_images
+
+    async def warm_up(self) -> None:
+        """Import the model library and make the client."""
+        await self._connected()
+
+    async def stream(
+        self, messages: Sequence[Message], tools: Sequence[ToolSpec]
+    ) -> AsyncGenerator[Delta | Completion]:
+        """Ask once. Raises ModelUnavailable or ModelRateLimited when asking again could help."""
+        client = await self._connected()
+        try:
+            async for item in self._ask(client, messages, tools):
+                yield item
+        except ModelError:
+            raise
+        except Exception as error:
+            # Here foreign exceptions enter: several libraries' trees, and what slips through them.
+            if not _is_failure_of_call(error):
+                raise
+            raise failures.from_exception(error, self.model, self._api_key) from error
+
+    async def aclose(self) -> None:
+        client, self._client = self._client, None
+        if client is not None:
+            await client.aclose()
+
+    async def _connected(self) -> Client:
+        async with self._connecting:
+            if self._client is None:
+                self._client = await asyncio.to_thread(
+                    connect,
+                    self._provider,
+                    self._name,
+                    base_url=self._base_url,
+                    api_key=self._api_key,
+                    timeout_s=self._timeout_s,
+                    takes_images=self._takes_images,
+                )
+            return self._client
+
+    async def _ask(
+        self, client: Client, messages: Sequence[Message], tools: Sequence[ToolSpec]
+    ) -> AsyncGenerator[Delta | Completion]:
+        from oh_kernel.llm.convert import to_request
+
+        history, parameters = to_request(messages, tools, client.dialect)
+        settings = _settings(client)
+        async with client.model.request_stream(history, settings, parameters) as reply:
+            calls = _Calls()
+            async for event in reply:
+                delta = calls.delta(event)
+                if delta is not None:
+                    yield delta
+            yield self._completion(reply, client)
+
+    def _completion(self, reply: "StreamedResponse", client: Client) -> Completion:
+        from oh_kernel.llm.convert import from_response
+        from oh_kernel.llm.pricing import cost_of, usage_of
+
+        response = reply.get()
+        self._check_whole(response, client)
+        return Completion(
+            message=from_response(response, client.dialect.kind),
+            response_id=response.provider_response_id or new_id(),
+            model=response.model_name or self._name,
+            usage=usage_of(response.usage),
+            cost_usd=cost_of(response),
+            finish_reason=response.finish_reason or "stop",
+        )
+
+    def _check_whole(self, response: "ModelResponse", client: Client) -> None:
+        """Raise for a reply that was refused, or whose stream ended before the reply did."""
+        details = response.provider_details or {}
+        if response.finish_reason == "content_filter" and not response.parts:
+            said = failures.clean(str(details.get("refusal") or "the provider's filter struck"))
+            raise ContentPolicyRefused(
+                f"{self.model} refuses to answer: {said}",
+                remedy="Say it in other words, or start a new conversation.",
+            )
+        if _was_cut_off(response, client):
+            raise ModelUnavailable(f"{self.model} broke off in the middle of its reply.")
+
+
+def _settings(client: Client) -> Any:
+    match client.dialect.kind:
+        case "anthropic":
+            return {"anthropic_cache_instructions": True}  # up to the mark, see convert.py
+        case "responses":
+            # Nothing is kept at the provider; reasoning comes back to us, encrypted.
+            return {"openai_store": False}
+        case _:
+            return {}
+
+
+def _was_cut_off(response: "ModelResponse", client: Client) -> bool:
+    """A closed connection looks like the end of the stream: only the last event tells them apart.
+
+    Some compatible servers never give a reason to finish; a count of tokens ends their streams.
+    """
+    if client.dialect.kind == "other":
+        return False
+    if response.state == "incomplete":
+        return True
+    finished = (response.provider_details or {}).get("finish_reason") is not None
+    counted = client.dialect.kind == "chat" and response.usage.output_tokens > 0
+    return not (finished or counted or response.finish_reason == "content_filter")
+
+
+def _is_failure_of_call(error: Exception) -> bool:
+    """Whether the provider or the way to it failed, rather than our own code."""
+    import httpx2
+    from pydantic_ai.exceptions import AgentRunError, UserError
+
+    return isinstance(
+        error, AgentRunError | UserError | httpx2.HTTPError | httpx2.StreamError | OSError
+    )
+
+
+class _Calls:
+    """Turns the library's events into deltas, counting tool calls from 0."""
+
+    def __init__(self) -> None:
+        self._by_part: dict[int, tuple[int, str]] = {}
+
+    def delta(self, event: "ModelResponseStreamEvent") -> Delta | None:
+        from pydantic_ai import messages as library
+
+        match event:
+            case library.PartStartEvent(part=library.TextPart(content=text)):
+                return TextDelta(text) if text else None
+            case library.PartStartEvent(part=library.ThinkingPart(content=text)):
+                return ReasoningDelta(text) if text else None
+            case library.PartStartEvent(index=index, part=library.ToolCallPart() as call):
+                self._by_part[index] = (len(self._by_part), call.tool_name)
+                return self._piece(index, call.args)
+            case library.PartDeltaEvent(delta=library.TextPartDelta(content_delta=text)):
+                return TextDelta(text) if text else None
+            case library.PartDeltaEvent(delta=library.ThinkingPartDelta(content_delta=text)):
+                return ReasoningDelta(text) if text else None
+            case library.PartDeltaEvent(index=index, delta=library.ToolCallPartDelta() as piece):
+                return self._piece(index, piece.args_delta) if index in self._by_part else None
+            case _:
+                return None
+
+    def _piece(self, index: int, arguments: object) -> ToolCallDelta:
+        number, name = self._by_part[index]
+        text = arguments if isinstance(arguments, str) else json.dumps(arguments or {})
+        return ToolCallDelta(number, name, text if arguments else "")
