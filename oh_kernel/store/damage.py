@@ -1,0 +1,66 @@
+"""When does an error of SQLite mean a damaged file, and what is the user told of a repair?"""
+
+import sqlite3
+from dataclasses import dataclass, field
+from pathlib import Path
+
+_BUSY = {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED}
+_DAMAGED = {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_FORMAT}
+
+
+class DamagedRow(sqlite3.DatabaseError):
+    """A row came back, but not as it was written: its checksum does not fit."""
+
+
+@dataclass
+class RepairReport:
+    """What a damaged event log still gave. The damaged file is kept under `put_aside`."""
+
+    put_aside: Path | None = None
+    conversations: int = 0
+    events_saved: int = 0
+    lost: dict[str, int] = field(default_factory=dict)
+
+    @property
+    def events_lost(self) -> int:
+        """How many events are known to be gone, over all conversations."""
+        return sum(self.lost.values())
+
+    def add(self, later: "RepairReport") -> "RepairReport":
+        """This and what was found later, as one report."""
+        lost = dict(self.lost)
+        for conversation_id, count in later.lost.items():
+            lost[conversation_id] = lost.get(conversation_id, 0) + count
+        newest = later if later.put_aside else self
+        return RepairReport(newest.put_aside, newest.conversations, newest.events_saved, lost)
+
+    def __str__(self) -> str:
+        parts = []
+        if self.put_aside:
+            parts.append(
+                f"The event log was damaged: {self.events_saved} events of {self.conversations}"
+                f" conversations were saved into a new file. The old one is kept as"
+                f" {self.put_aside}."
+            )
+        for conversation_id, count in self.lost.items():
+            parts.append(f"{count} events of conversation {conversation_id} are lost.")
+        return " ".join(parts) or "Nothing was lost."
+
+
+def is_busy(error: sqlite3.Error) -> bool:
+    """Whether another connection holds the file and a later try may succeed."""
+    return _code(error) in _BUSY
+
+
+def is_damage(error: sqlite3.Error) -> bool:
+    """Whether the file, not the request, is at fault."""
+    return isinstance(error, DamagedRow) or _code(error) in _DAMAGED
+
+
+def is_moved(error: sqlite3.Error) -> bool:
+    """Whether SQLite found that the file no longer has its name."""
+    return getattr(error, "sqlite_errorcode", 0) == sqlite3.SQLITE_READONLY_DBMOVED
+
+
+def _code(error: sqlite3.Error) -> int:
+    return getattr(error, "sqlite_errorcode", 0) & 0xFF

@@ -1,0 +1,131 @@
+"""How does an event become rows, and rows the event's JSON again, byte for byte?"""
+
+import sqlite3
+import zlib
+from collections.abc import Iterable, Iterator, Sequence
+from typing import NamedTuple, Self
+
+from oh_kernel.errors import DuplicateEvent
+from oh_kernel.events import Event
+from oh_kernel.store.blobs import cut, join, pieces_from_json, pieces_to_json
+from oh_kernel.store.blobs import digest as digest_of
+from oh_kernel.store.damage import DamagedRow
+from oh_kernel.store.schema import INDEX_BITS, INDEX_MASK
+
+PAGE_ROWS = 200
+
+_COLUMNS = "seq, crc, pieces, CAST(text AS BLOB)"
+_INSERT = "INSERT INTO events VALUES (?, ?, ?, ?, ?, ?, ?, ?, CAST(? AS TEXT))"
+_INSERT_BLOB = "INSERT OR IGNORE INTO blobs (hash, text) VALUES (?, CAST(? AS TEXT))"
+
+
+class EventRow(NamedTuple):
+    """An event, ready to be inserted: worked out before the transaction begins."""
+
+    id: str
+    kind: str
+    source: str
+    timestamp: str
+    text: bytes
+    pieces: str | None
+    blobs: dict[bytes, bytes]
+    size: int
+
+    @classmethod
+    def of(cls, event: Event) -> Self:
+        """The row of an event. A lone surrogate, which UTF-8 cannot hold, becomes a JSON escape."""
+        whole = event.to_json().encode("utf-8", "backslashreplace")
+        text, pieces, blobs = cut(whole)
+        return cls(
+            event.id,
+            event.kind,
+            event.source,
+            event.timestamp,
+            text,
+            pieces_to_json(pieces),
+            blobs,
+            len(whole),
+        )
+
+    def insert(
+        self, connection: sqlite3.Connection, conversation_id: str, number: int, index: int
+    ) -> None:
+        """Write the event under this index; raises DuplicateEvent if its id is taken."""
+        connection.executemany(_INSERT_BLOB, self.blobs.items())
+        values = (
+            number << INDEX_BITS | index,
+            conversation_id,
+            self.id,
+            self.kind,
+            self.source,
+            self.timestamp,
+            zlib.crc32(self.text),
+            self.pieces,
+            self.text,
+        )
+        try:
+            connection.execute(_INSERT, values)
+        except sqlite3.IntegrityError:
+            taken = index_of(connection, number, self.id)
+            if taken is None:
+                raise
+            raise DuplicateEvent(
+                f"Event {self.id} is already stored in conversation {conversation_id}"
+                f" at index {taken}.",
+                remedy="Each event is appended once; a copy needs an id of its own.",
+            ) from None
+
+
+def index_of(connection: sqlite3.Connection, number: int, event_id: str) -> int | None:
+    """The index of an event in the conversation with this number."""
+    row = connection.execute(
+        "SELECT seq FROM events WHERE id = ? AND seq >> 32 = ?", (event_id, number)
+    ).fetchone()
+    return row[0] & INDEX_MASK if row else None
+
+
+def read_page(
+    connection: sqlite3.Connection, number: int, start: int, stop: int
+) -> list[tuple[int, str]]:
+    """Index and JSON of the first events from `start` up to before `stop`, in order."""
+    rows = connection.execute(
+        f"SELECT {_COLUMNS} FROM events WHERE seq >= ? AND seq < ? ORDER BY seq LIMIT ?",
+        (number << INDEX_BITS | start, number << INDEX_BITS | stop, PAGE_ROWS),
+    ).fetchall()
+    return list(_whole(connection, rows))
+
+
+def read_by_id(connection: sqlite3.Connection, number: int, ids: Sequence[str]) -> list[str | None]:
+    """The JSON of each event asked for; None where there is no such event."""
+    query = f"SELECT {_COLUMNS} FROM events WHERE id = ? AND seq >> 32 = ?"
+    rows = [connection.execute(query, (event_id, number)).fetchone() for event_id in ids]
+    found = _whole(connection, [row for row in rows if row])
+    return [next(found)[1] if row else None for row in rows]
+
+
+def _whole(
+    connection: sqlite3.Connection, rows: Iterable[tuple[int, int, str | None, bytes]]
+) -> Iterator[tuple[int, str]]:
+    texts: dict[bytes, bytes] = {}
+
+    def find(digest: bytes) -> bytes:
+        if digest not in texts:
+            texts[digest] = _blob(connection, digest)
+        return texts[digest]
+
+    for seq, crc, pieces, text in rows:
+        if zlib.crc32(text) != crc:
+            raise DamagedRow(f"the checksum of event {seq & INDEX_MASK} does not fit")
+        whole = join(text, pieces_from_json(pieces), find) if pieces else text
+        yield seq & INDEX_MASK, whole.decode()
+
+
+def _blob(connection: sqlite3.Connection, digest: bytes) -> bytes:
+    row = connection.execute(
+        "SELECT CAST(text AS BLOB) FROM blobs WHERE hash = ?", (digest,)
+    ).fetchone()
+    if row is None:
+        return b""  # lost in damage that was repaired; the event stands without this text
+    if digest_of(row[0]) != digest:
+        raise DamagedRow("the checksum of a text does not fit")
+    return bytes(row[0])

@@ -1,0 +1,318 @@
+"""Where do events last? In one SQLite file, one commit an event."""
+
+import asyncio
+import contextlib
+import sqlite3
+import time
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+from oh_kernel.errors import ConversationInUse
+from oh_kernel.events import Event, event_from_json, utc_now
+from oh_kernel.store import conversations
+from oh_kernel.store.conversations import ConversationInfo, PruneReport
+from oh_kernel.store.damage import RepairReport
+from oh_kernel.store.database import Database
+from oh_kernel.store.filesystem import JournalMode
+from oh_kernel.store.lease import Lease, read_claim, take_lock
+from oh_kernel.store.lockfile import lock_path, read_mark
+from oh_kernel.store.rows import EventRow, read_by_id, read_page
+from oh_kernel.store.schema import INDEX_MASK
+
+_NEXT_INDEX = """
+UPDATE conversations SET
+    next_index = next_index + 1, bytes = bytes + :size, updated_at = :now, writer_beat = :beat,
+    last_timestamp = max(last_timestamp, :timestamp)
+WHERE number = :number AND writer_token = :token
+RETURNING next_index - 1
+"""
+# Frames of the log still hold what was deleted; a repair would find it there.
+_FORGET_OLD_FRAMES = "PRAGMA wal_checkpoint(TRUNCATE)"
+
+
+class EventStore:
+    """The event log of all conversations. Any thread may call any method.
+
+    An append takes the conversation's lease, which this store then holds until it is released or
+    the store is closed; reading needs none.
+    """
+
+    def __init__(
+        self, path: Path, *, read_only: bool, label: str, journal: JournalMode | None
+    ) -> None:
+        self._label = label
+        self._leases: dict[str, Lease] = {}
+        self._database = Database(
+            path, read_only=read_only, journal=journal, on_reopen=self._register_leases
+        )
+        self._lock = self._database.lock
+
+    @classmethod
+    def open(
+        cls,
+        file: str | Path,
+        *,
+        read_only: bool = False,
+        label: str = "",
+        journal: JournalMode | None = None,
+    ) -> Self:
+        """The store in this file, which is made if it is not there and repaired if damaged.
+
+        `label` names this writer (its notebook) to others that want the same conversation. The
+        journal is chosen by file system unless given.
+        """
+        path = Path(file).expanduser().absolute()
+        return cls(path, read_only=read_only, label=label, journal=journal)
+
+    @property
+    def path(self) -> Path:
+        """The database file."""
+        return self._database.path
+
+    @property
+    def repair_report(self) -> RepairReport | None:
+        """What was found damaged or lost since this store was opened; None when all is well."""
+        return self._database.report
+
+    def append(self, conversation_id: str, event: Event, *, full_sync: bool = False) -> int:
+        """Store an event, durably against a kill of the process; gives its index.
+
+        With `full_sync` it has reached the disk as well, for the last event of a turn. Raises
+        DuplicateEvent, ConversationInUse.
+        """
+        row = EventRow.of(event)
+        lease = self.lease(conversation_id)
+        index = self._database.write(
+            lambda connection: self._insert(connection, lease, row), full_sync=full_sync
+        )
+        return self._committed(lease, index)
+
+    async def append_async(
+        self, conversation_id: str, event: Event, *, full_sync: bool = False
+    ) -> int:
+        """`append` for an event loop: while another process holds the file, the loop goes on.
+
+        Cancelled while it waits for the disk, the event may be stored all the same; a second
+        append then raises DuplicateEvent.
+        """
+        row = EventRow.of(event)
+        lease = self._leases.get(conversation_id)
+        if lease is None:
+            lease = await asyncio.to_thread(self.lease, conversation_id)
+        index = await self._database.write_async(
+            lambda connection: self._insert(connection, lease, row), full_sync=full_sync
+        )
+        return self._committed(lease, index)
+
+    def get(self, conversation_id: str, ids: Sequence[str]) -> list[Event | None]:
+        """The events with these ids, in this order; None for one that is not stored."""
+
+        def work(connection: sqlite3.Connection) -> list[str | None]:
+            number = conversations.number_of(connection, conversation_id)
+            return read_by_id(connection, number, ids) if number else [None] * len(ids)
+
+        texts = self._database.read(work)
+        return [event_from_json(text) if text is not None else None for text in texts]
+
+    def iterate(self, conversation_id: str, start: int = 0) -> Iterator[Event]:
+        """The events from index `start` on, in order; those appended meanwhile come too."""
+        for text in self.iterate_json(conversation_id, start):
+            yield event_from_json(text)
+
+    def iterate_json(self, conversation_id: str, start: int = 0) -> Iterator[str]:
+        """The JSON text of the events from `start` on, never parsed."""
+        for _, text in self.iterate_numbered(conversation_id, start):
+            yield text
+
+    def iterate_numbered(
+        self, conversation_id: str, start: int = 0, stop: int = INDEX_MASK
+    ) -> Iterator[tuple[int, str]]:
+        """Index and JSON text of the events from `start` up to before `stop`.
+
+        Indices are consecutive but for events that damage took. Each page of them is read by
+        itself, so a slow reader holds nobody up.
+        """
+
+        def work(connection: sqlite3.Connection) -> list[tuple[int, str]]:
+            number = conversations.number_of(connection, conversation_id)
+            return read_page(connection, number, start, stop) if number else []
+
+        while page := self._database.read(work):
+            yield from page
+            start = page[-1][0] + 1
+
+    def lease(self, conversation_id: str, *, label: str | None = None) -> Lease:
+        """The right to write this conversation, held by this store until it is released.
+
+        Raises ConversationInUse, at once, naming the process that has it.
+        """
+        with self._lock:
+            held = self._leases.get(conversation_id)
+            if held:
+                return held
+            claim = self._database.read(lambda c: read_claim(c, conversation_id))
+            path = lock_path(self.path, conversation_id)
+            lock = take_lock(path, conversation_id, claim)
+            lease = Lease(self, conversation_id, lock, self._label if label is None else label)
+            try:
+                self._database.account_for(read_mark(path))
+                self._database.write(lease.register)
+            except BaseException:
+                lease.drop()
+                raise
+            lease.keep_mark(self._database.store_id)
+            self._leases[conversation_id] = lease
+            return lease
+
+    def beat(self, lease: Lease) -> None:
+        """See `Lease.beat`."""
+        self._database.write(lease.confirm)
+
+    def release(self, lease: Lease) -> None:
+        """See `Lease.release`."""
+        with self._lock:
+            if self._leases.get(lease.conversation_id) is not lease:
+                return
+            try:
+                self._database.write(lease.unregister)
+            finally:
+                del self._leases[lease.conversation_id]
+                lease.drop()
+
+    def conversations(
+        self, limit: int = 20, offset: int = 0, *, notebook: str | None = None
+    ) -> list[ConversationInfo]:
+        """The conversations used last, newest first; on request those of one notebook."""
+        return self._database.read(lambda c: conversations.newest(c, limit, offset, notebook))
+
+    def conversation(self, conversation_id: str) -> ConversationInfo | None:
+        """What is known of one conversation; None when it is not stored."""
+        return self._database.read(lambda c: conversations.one(c, conversation_id))
+
+    def last_timestamp(self, conversation_id: str) -> str:
+        """The latest timestamp among its events; "" when it has none."""
+        info = self.conversation(conversation_id)
+        return info.last_timestamp if info else ""
+
+    def set_meta(
+        self,
+        conversation_id: str,
+        *,
+        title: str | None = None,
+        workspace: str | None = None,
+        notebook: str | None = None,
+        status: str | None = None,
+        model: str | None = None,
+        meta: dict[str, Any] | None = None,
+    ) -> None:
+        """Set what is given and keep the rest; `meta` is merged, a key with None is deleted."""
+        columns = {
+            "title": title,
+            "workspace": workspace,
+            "notebook": notebook,
+            "status": status,
+            "model": model,
+        }
+        self._database.write(lambda c: conversations.set_meta(c, conversation_id, columns, meta))
+
+    def size_bytes(self) -> int:
+        """What the store takes on the disk, its journals included."""
+        files = (self.path.with_name(self.path.name + end) for end in ("", "-wal", "-journal"))
+        return sum(file.stat().st_size for file in files if file.exists())
+
+    def delete(self, conversation_id: str) -> None:
+        """Delete a conversation; raises ConversationInUse while another process writes it."""
+        self._delete(conversation_id)
+        self._sweep()
+
+    def prune(
+        self,
+        *,
+        older_than_days: float | None = None,
+        keep: int | None = None,
+        max_bytes: int | None = None,
+    ) -> PruneReport:
+        """Delete the conversations beyond any of these limits, oldest first, and free the space.
+
+        A conversation that some process has leased, this store included, is left alone.
+        """
+        before = self.size_bytes()
+        everything = self.conversations(limit=-1)
+        deleted: list[str] = []
+        used: list[str] = []
+        for name in conversations.outdated(everything, older_than_days, keep, max_bytes):
+            try:
+                if name in self._leases:
+                    used.append(name)
+                else:
+                    self._delete(name)
+                    deleted.append(name)
+            except ConversationInUse:
+                used.append(name)
+        if deleted:
+            self._sweep()
+            self._database.run_outside_transaction("VACUUM")
+            self._database.run_outside_transaction(_FORGET_OLD_FRAMES)
+        return PruneReport(tuple(deleted), tuple(used), before, self.size_bytes())
+
+    def close(self) -> None:
+        """Release every lease and close the file; closing twice is harmless."""
+        with self._lock, contextlib.ExitStack() as last:
+            last.callback(self._database.close)
+            for lease in list(self._leases.values()):
+                last.callback(self.release, lease)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def _insert(self, connection: sqlite3.Connection, lease: Lease, row: EventRow) -> int:
+        taken = connection.execute(
+            _NEXT_INDEX,
+            {
+                "size": row.size,
+                "now": utc_now(),
+                "beat": time.time(),
+                "timestamp": row.timestamp,
+                "number": lease.number,
+                "token": lease.writer.token,
+            },
+        ).fetchall()
+        if not taken:
+            lease.refuse(connection)
+        index = int(taken[0][0])
+        row.insert(connection, lease.conversation_id, lease.number, index)
+        return index
+
+    def _committed(self, lease: Lease, index: int) -> int:
+        with self._lock:
+            lease.advance(index + 1)
+        return index
+
+    def _register_leases(self, connection: sqlite3.Connection) -> None:
+        for lease in self._leases.values():
+            lease.register(connection)
+            lease.keep_mark(self._database.store_id)
+
+    def _delete(self, conversation_id: str) -> None:
+        if not self.conversation(conversation_id):
+            return
+        with self._lock:
+            lease = self.lease(conversation_id)
+            lease.forget_mark()
+            self._database.write(lambda c: conversations.delete(c, conversation_id))
+            del self._leases[conversation_id]
+            lease.forget()
+
+    def _sweep(self) -> None:
+        self._database.write(conversations.sweep)
+        self._database.run_outside_transaction(_FORGET_OLD_FRAMES)
