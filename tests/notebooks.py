@@ -6,6 +6,7 @@
 A notebook NAME.ipynb with a NAME.script.json beside it gets the model's words from there.
 """
 
+import json
 import os
 import shutil
 import subprocess
@@ -13,16 +14,15 @@ import sys
 import tempfile
 from pathlib import Path
 
-import nbformat
-
 NOTEBOOKS = Path(__file__).resolve().parent.parent / "notebooks"
-KERNEL = {"kernelspec": {"display_name": "Python 3 (OpenHands)", "language": "python"}}
+KERNEL = {"display_name": "Python 3 (OpenHands)", "language": "python"}
 
 
 def main(arguments: list[str]) -> int:
     """0 when all ran through, or when nothing had to be stripped."""
     if arguments[:1] == ["--strip"]:
-        return int(any([strip(Path(name)) for name in arguments[1:]]))
+        changed = [name for name in arguments[1:] if strip(Path(name))]
+        return int(bool(changed))
     names = sorted(path.name for path in NOTEBOOKS.glob("*.ipynb"))
     return max((run(name) for name in names), default=0)
 
@@ -45,14 +45,14 @@ def run(name: str) -> int:
 def strip(path: Path) -> bool:
     """Take outputs, counts and metadata away; whether there were any."""
     before = path.read_text("utf-8")
-    notebook = nbformat.reads(before, as_version=4)
-    name = notebook.metadata.get("kernelspec", {}).get("name", "openhands")
-    notebook.metadata = nbformat.from_dict({"kernelspec": KERNEL["kernelspec"] | {"name": name}})
-    for cell in notebook.cells:
-        cell.metadata = nbformat.from_dict({})
-        if cell.cell_type == "code":
-            cell.outputs, cell.execution_count = [], None
-    after = nbformat.writes(notebook) + "\n"
+    notebook = json.loads(before)
+    name = notebook["metadata"].get("kernelspec", {}).get("name", "openhands")
+    notebook["metadata"] = {"kernelspec": KERNEL | {"name": name}}
+    for cell in notebook["cells"]:
+        cell["metadata"] = {}
+        if cell["cell_type"] == "code":
+            cell["outputs"], cell["execution_count"] = [], None
+    after = json.dumps(notebook, indent=1, ensure_ascii=False, sort_keys=True) + "\n"
     path.write_text(after, "utf-8")
     return after != before
 
