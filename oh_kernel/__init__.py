@@ -33,9 +33,9 @@ _HOMES = {
 
 def load_ipython_extension(shell: Any) -> None:
     """`%load_ext oh_kernel`: the magics, in any IPython."""
-    from oh_kernel.kernel.front import load  # IPython, which whoever calls this has
+    from oh_kernel.kernel.front import install  # IPython, which whoever calls this has
 
-    load(shell)
+    install(shell)
 
 
 def __getattr__(name: str) -> Any:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 import getpass
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 from oh_kernel.credentials import store_key
 from oh_kernel.errors import OpenHandsError, SettingsError
@@ -12,6 +14,7 @@ from oh_kernel.kernel.commands import usage
 from oh_kernel.kernel.config import options_of
 from oh_kernel.kernel.grammar import Ask, Do, parse
 from oh_kernel.kernel.notes import Note, Table, displayed, refused
+from oh_kernel.loop import main_thread
 from oh_kernel.options import OPTIONS
 from oh_kernel.providers import BY_NAME as PROVIDERS_BY_NAME
 from oh_kernel.providers import PROVIDERS, Provider, how_to_set_a_model, provider_of
@@ -20,10 +23,12 @@ from oh_kernel.views.result import TurnResult
 
 HISTORY_ROWS = 20
 
+T = TypeVar("T")
+
 
 class NotebookSession(Protocol):
-    """One notebook's conversation. Used on the main thread; what it returns can show itself, or is
-    text, a mapping, or a sequence of mappings.
+    """One notebook's conversation. Used on the agent thread; what it returns can show itself, or
+    is text, a mapping, or a sequence of mappings.
     """
 
     settings: Settings
@@ -52,7 +57,7 @@ class NotebookSession(Protocol):
 async def run_cell(line: str, body: str | None, shell: Any) -> object | None:
     """Do what `line` (behind the magic's name) and `body` say; the value is the cell's value.
 
-    An error that a person can act on is returned as one line of text. Called on the main thread.
+    An error that a person can act on is returned as one line of text. Awaited on the agent's loop.
     """
     from oh_kernel.kernel.session import session_for  # it stands beside us and imports the agent
 
@@ -81,7 +86,7 @@ async def _turn(request: Ask, session: NotebookSession, shell: Any) -> object:
         return Note(how_to_set_a_model(config_path()))
     result = await session.turn(request.prompt, new=request.new, overrides=request.overrides)
     if request.bind:
-        shell.user_ns[request.bind] = result.answer
+        await _on_main(lambda: shell.user_ns.update({request.bind: result.answer}))
     return result
 
 
@@ -108,7 +113,7 @@ async def _command(request: Do, session: NotebookSession, shell: Any) -> object:
         case "config":
             return _config(request, session, shell)
         case "login":
-            return _login(request.argument, session)
+            return await _login(request.argument, session)
         case "review":
             return await session.review(number)
         case _:
@@ -145,9 +150,9 @@ def _shown(names: list[str], settings: Settings, caption: str) -> Table:
     return Table(("setting", "value", "from"), rows, caption)
 
 
-def _login(named: str | None, session: NotebookSession) -> str:
+async def _login(named: str | None, session: NotebookSession) -> str:
     provider = _provider(named or session.settings.model)
-    key = _asked(f"Key for {provider.name} (not shown): ").strip()
+    key = await _asked(f"Key for {provider.name} (not shown): ")
     if not key:
         raise SettingsError("No key was given.", remedy="Run %openhands login again.")
     place = store_key(provider.name, key, config_folder())
@@ -170,13 +175,19 @@ def _provider(name: str | None) -> Provider:
     )
 
 
-def _asked(prompt: str) -> str:
+async def _asked(prompt: str) -> str:
     from IPython.core.error import StdinNotImplementedError  # there when a shell calls us
 
     try:
-        return getpass.getpass(prompt)  # looked up now: a kernel replaces it while a cell runs
+        # Looked up when it is called: a kernel puts its own in place while a cell runs.
+        return (await _on_main(lambda: getpass.getpass(prompt))).strip()
     except (StdinNotImplementedError, EOFError) as error:
         raise SettingsError(
             "Nobody can be asked for a key here.",
             remedy="Set the provider's variable, such as OPENAI_API_KEY, before the kernel starts.",
         ) from error
+
+
+async def _on_main(do: Callable[[], T]) -> T:
+    """The user's namespace and the front end's questions belong to the main thread."""
+    return await asyncio.wrap_future(main_thread.submit(do))

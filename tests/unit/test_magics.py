@@ -1,6 +1,5 @@
 """The magics: what they hand to the session, what they answer themselves, how they refuse."""
 
-import asyncio
 import getpass
 from collections.abc import Iterator
 from pathlib import Path
@@ -16,6 +15,7 @@ from oh_kernel.kernel.config import add_options, options_of
 from oh_kernel.kernel.grammar import parse
 from oh_kernel.kernel.magics import answer
 from oh_kernel.kernel.notes import Note, Table, displayed, refused
+from oh_kernel.loop import run_blocking
 from oh_kernel.options import OPTIONS
 from oh_kernel.settings import Settings, config_folder, load_settings
 from oh_kernel.views.result import TurnResult
@@ -77,7 +77,8 @@ async def ask(session: WrittenDown, line: str, body: str | None = None, shell: A
 
 
 def run(coroutine: Any) -> Any:
-    return asyncio.run(coroutine)
+    """As the kernel does it: the agent's loop works, the main thread serves it meanwhile."""
+    return run_blocking(coroutine, timeout_s=20)
 
 
 @pytest.mark.parametrize(
