@@ -25,12 +25,12 @@ class Rendered:
         return len(self.html) + len(self.markdown) + len(self.text)
 
 
-def joined(parts: Sequence[Rendered]) -> Rendered:
-    """The parts one below the other."""
+def joined(parts: Sequence[Rendered], *, text_gap: str = "\n") -> Rendered:
+    """The parts one below the other; `text_gap` stands between them in plain text."""
     return Rendered(
         html="".join(part.html for part in parts),
         markdown="\n\n".join(part.markdown for part in parts if part.markdown),
-        text="\n".join(part.text for part in parts if part.text),
+        text=text_gap.join(part.text for part in parts if part.text),
     )
 
 
