@@ -15,7 +15,7 @@ from oh_kernel.conversation.recovery import answer_open_calls
 from oh_kernel.conversation.run import Run, rejection
 from oh_kernel.conversation.state import Status
 from oh_kernel.conversation.toolbox import Toolbox
-from oh_kernel.errors import ConversationError
+from oh_kernel.errors import ConversationError, ModelNotConfigured
 from oh_kernel.events import (
     ActionEvent,
     Event,
@@ -26,12 +26,13 @@ from oh_kernel.events import (
     TextContent,
     new_id,
 )
+from oh_kernel.llm import RetryPolicy, open_llm
 from oh_kernel.llm.base import LLM
 from oh_kernel.loop import on_agent_thread, run_blocking, spawn
 from oh_kernel.security.policies import ConfirmationPolicy, policy_named
 from oh_kernel.security.secrets import SecretMask
 from oh_kernel.settings import Settings, load_settings
-from oh_kernel.store import EventStore
+from oh_kernel.store import HEARTBEAT_S, EventStore, Lease
 from oh_kernel.tools.base import Tool, ToolExecutor
 from oh_kernel.tools.presets import Resources, make_executor, tools_of_preset
 
@@ -70,6 +71,7 @@ class Conversation:
         resources: Resources | None = None,
         approver: Approver | None = None,
         unattended: Unattended = "wait",
+        label: str = "",
     ) -> None:
         given = {
             "workspace": workspace,
@@ -86,22 +88,21 @@ class Conversation:
         self.id = conversation_id or new_id()
         self.approver = approver
         key = self.settings.api_key
-        self.mask = SecretMask([key.get_secret_value()] if key else [])
+        self.mask = SecretMask([key.get_secret_value()] if key else ())
         self._owns_store = store is None
         self._store = store or EventStore.open(self.settings.store_file)
         self._log = ConversationLog(self._store, self.id, self.mask)
         self._log.load()
         self._was_stored = bool(self._log.events)
-        self._writing = False
+        self._label = label
+        self._lease: Lease | None = None
+        self._heartbeat: asyncio.Task[None] | None = None
         self._llm = llm
-        self._tools = _chosen_tools(tools, self.settings)
-        self._resources = resources or Resources(settings=self.settings)
-        self._toolbox = Toolbox(self._tools, self.workspace, self._make_executor)
-        self._gate = Gate(
-            policy_named(self.settings.policy) if not policy or isinstance(policy, str) else policy,
-            unattended=unattended,
-            allow=self.settings.allow,
-        )
+        self._owns_llm = llm is None
+        self._resources = resources or Resources()
+        self._toolbox = Toolbox(_chosen_tools(tools, self.settings), self.workspace, self._executor)
+        self._policy = policy if policy and not isinstance(policy, str) else None
+        self._unattended = unattended
         self._decisions: dict[str, Decision] = {}
         self._run: Run | None = None
 
@@ -182,6 +183,11 @@ class Conversation:
         """Refuse waiting calls, all unless named; the model is told `reason`."""
         run_blocking(self._decide(Decision(approved=False, reason=reason), call_ids))
 
+    async def use(self, settings: Settings) -> None:
+        """Go on with other settings: model, tools, policy, limits. Not while the agent runs."""
+        if settings != self.settings:
+            await _on_agent_loop(self._use(settings))
+
     async def revert_edit(self, event_id: str, reason: str = "") -> str | None:
         """Take an edit back and tell the model; the reason why not, if it cannot be done."""
         return await _on_agent_loop(self._revert(event_id, reason))
@@ -189,6 +195,10 @@ class Conversation:
     def close(self) -> None:
         """Stop what was started: tools, the model's connections, the store."""
         run_blocking(self._close())
+
+    async def aclose(self) -> None:
+        """`close` for callers on an event loop."""
+        await _on_agent_loop(self._close())
 
     def __enter__(self) -> Self:
         return self
@@ -218,14 +228,25 @@ class Conversation:
 
     async def _begin_writing(self) -> None:
         """Become the writer of this conversation, and put right what a dead one left open."""
-        if self._writing:
+        if self._lease is not None:
             return
-        self._store.lease(self.id)
+        self._lease = self._store.lease(self.id, label=self._label or None)
+        self._heartbeat = asyncio.ensure_future(self._beat(self._lease))
         self._log.load()  # another process may have written since
-        self._writing = True
         await answer_open_calls(self._log)
-        if not any(isinstance(event, SystemPromptEvent) for event in self._log.events):
-            await self._log.append(system_prompt_event(self._tools, self.workspace))
+        await self._tell_of_tools()
+
+    async def _beat(self, lease: Lease) -> None:
+        while True:
+            await asyncio.sleep(HEARTBEAT_S)
+            lease.beat()
+
+    async def _tell_of_tools(self) -> None:
+        """The system prompt, at the start and when the set of tools has changed."""
+        tools = [tool.__name__ for tool in self._toolbox.tools]
+        prompts = [event for event in self._log.events if isinstance(event, SystemPromptEvent)]
+        if not prompts or [tool.kind for tool in prompts[-1].tools] != tools:
+            await self._log.append(system_prompt_event(self._toolbox.tools, self.workspace))
 
     async def _run_guarded(self) -> Status:
         """One run in a task of its own, which the cancellation of its caller only interrupts."""
@@ -239,16 +260,7 @@ class Conversation:
             raise ConversationError(
                 "There is nothing to answer yet.", remedy="Call send_message first."
             )
-        agent = CodeActAgent(self._model(), self._tools)
-        self._run = Run(
-            self._log,
-            agent,
-            self._toolbox,
-            self._gate,
-            approver=self.approver,
-            decisions=self._decisions,
-            max_steps=self.settings.max_steps,
-        )
+        self._run = self._new_run()
         task = asyncio.ensure_future(self._run())
         try:
             return await asyncio.shield(task)
@@ -258,6 +270,34 @@ class Conversation:
         finally:
             self._run = None
             self._decisions.clear()
+
+    def _new_run(self) -> Run:
+        gate = Gate(
+            self._policy or policy_named(self.settings.policy),
+            unattended=self._unattended,
+            allow=self.settings.allow,
+        )
+        return Run(
+            self._log,
+            CodeActAgent(self._model(), self._toolbox.tools),
+            self._toolbox,
+            gate,
+            approver=self.approver,
+            decisions=self._decisions,
+            max_steps=self.settings.max_steps,
+        )
+
+    async def _use(self, settings: Settings) -> None:
+        old, self.settings = self.settings, settings
+        if key := settings.api_key:
+            self.mask.add(key.get_secret_value())
+        if settings.tools != old.tools:
+            self._toolbox.tools = tools_of_preset(settings.tools)
+            if self._lease is not None:
+                await self._tell_of_tools()
+        if self._owns_llm and self._llm is not None:
+            await self._llm.aclose()
+            self._llm = None
 
     async def _tell_run(self, tell: Callable[[Run], None]) -> None:
         if self._run is not None:
@@ -296,21 +336,44 @@ class Conversation:
         return None
 
     async def _close(self) -> None:
+        if self._run is not None:
+            self._run.interrupt()
+        if self._heartbeat is not None:
+            self._heartbeat.cancel()
         self._toolbox.close()
         if self._llm is not None:
             await self._llm.aclose()
         if self._owns_store:
             self._store.close()
+        elif self._lease is not None:
+            self._lease.release()
+        self._lease = self._heartbeat = None
 
     def _model(self) -> LLM:
         if self._llm is None:
-            from oh_kernel.llm import open_llm_of  # imports the provider's library
-
-            self._llm = open_llm_of(self.settings, self.workspace)
+            self._llm = model_of(self.settings, self.workspace)
         return self._llm
 
-    def _make_executor(self, tool: type[Tool]) -> ToolExecutor[Any, Any]:
-        return make_executor(tool, self.workspace, self._resources)
+    def _executor(self, tool: type[Tool]) -> ToolExecutor[Any, Any]:
+        return make_executor(tool, self.workspace, self.settings, self._resources)
+
+
+def model_of(settings: Settings, workspace: Path) -> LLM:
+    """The model that the settings name; raises ModelNotConfigured when they name none."""
+    if settings.model is None:
+        raise ModelNotConfigured(
+            "No model is chosen.",
+            remedy="Set one: OPENHANDS_MODEL=openai:NAME, or ollama:NAME for a local one.",
+        )
+    key = settings.api_key
+    return open_llm(
+        settings.model,
+        base_url=settings.base_url,
+        api_key=key.get_secret_value() if key else None,
+        timeout_s=settings.timeout_s,
+        retry=RetryPolicy(attempts=settings.max_retries),
+        workspace=workspace,
+    )
 
 
 def _chosen_tools(

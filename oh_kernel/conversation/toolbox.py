@@ -1,12 +1,12 @@
 """Which executors does a conversation have, and what do they start?"""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 
 from oh_kernel.conversation.confirmation import Question
-from oh_kernel.events import ActionEvent, ObservationEvent
+from oh_kernel.events import Event, ObservationEvent
 from oh_kernel.tools.base import Preview, Tool, ToolExecutor
 
 
@@ -75,17 +75,13 @@ class Toolbox:
             executor.close()
 
 
-def edits_of(events: Sequence[Any]) -> list[tuple[ActionEvent | None, ObservationEvent]]:
-    """The edits of files among `events`, each with the call that asked for it."""
-    calls = {event.id: event for event in events if isinstance(event, ActionEvent)}
-    return [
-        (calls.get(event.action_id), event)
-        for event in events
-        if isinstance(event, ObservationEvent) and _is_edit(event)
-    ]
+def edits_of(events: Iterable[Event]) -> list[ObservationEvent]:
+    """The edits of files among `events`."""
+    return [event for event in events if isinstance(event, ObservationEvent) and is_edit(event)]
 
 
-def _is_edit(event: ObservationEvent) -> bool:
+def is_edit(event: ObservationEvent) -> bool:
+    """Whether `event` reports that a file was changed."""
     old = getattr(event.observation, "old_content", None)
     new = getattr(event.observation, "new_content", None)
     return not event.observation.is_error and (old, new) != (None, None)

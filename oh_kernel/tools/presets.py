@@ -25,11 +25,11 @@ PRESETS: dict[str, tuple[type[Tool], ...]] = {
 
 @dataclass(frozen=True)
 class Resources:
-    """What tools need beside the workspace. Without a `namespace`, Python runs in a shell made
-    for the conversation, in this process.
+    """What tools are handed beside the workspace and the settings.
+
+    Without a `namespace`, Python runs in a shell made for the conversation, in this process.
     """
 
-    settings: Settings
     namespace: Namespace | None = None
 
 
@@ -43,18 +43,15 @@ def tools_of_preset(name: str) -> tuple[type[Tool], ...]:
 
 
 def make_executor(
-    tool: type[Tool], workspace: Path, resources: Resources
+    tool: type[Tool], workspace: Path, settings: Settings, resources: Resources
 ) -> ToolExecutor[Any, Any]:
     """The executor of `tool` for this workspace, set up as the settings say."""
-    settings = resources.settings
     if tool is TerminalTool:
         return TerminalExecutor(
             workspace=workspace, no_change_timeout_s=settings.terminal_no_change_timeout_s
         )
     if tool is FileEditorTool:
-        return FileEditorExecutor(
-            workspace=workspace, allowed_folders=settings.allowed_folders
-        )
+        return FileEditorExecutor(workspace=workspace, allowed_folders=settings.allowed_folders)
     if tool is IpythonTool:
         return IpythonExecutor(
             workspace=workspace,

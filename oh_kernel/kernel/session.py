@@ -1,0 +1,279 @@
+"""What is the agent's side of one notebook: its conversation, its views, its settings?"""
+
+import asyncio
+import weakref
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from oh_kernel.conversation.confirmation import Unattended
+from oh_kernel.conversation.conversation import Conversation
+from oh_kernel.conversation.metrics import Metrics, metrics_of
+from oh_kernel.conversation.state import Status
+from oh_kernel.conversation.toolbox import edits_of
+from oh_kernel.errors import ConversationNotFound, OpenHandsError
+from oh_kernel.events import Event, LLMCompletionLogEvent, MessageEvent, ObservationEvent
+from oh_kernel.events.tools import Observation
+from oh_kernel.kernel.recent_cells import last_count, recent_cells
+from oh_kernel.kernel.turn_view import FrontEnd, Review, TurnView, changed_files
+from oh_kernel.kernel.variables import summary
+from oh_kernel.loop import main_thread
+from oh_kernel.sessions.namespace import Namespace
+from oh_kernel.settings import Settings, load_settings
+from oh_kernel.store import EventStore
+from oh_kernel.tools.presets import Resources, tools_of_preset
+from oh_kernel.views.result import TurnResult
+
+WHAT_LEAVES = (
+    "To {model} go: your request, the names, types and shapes of your variables, the cells you ran "
+    "since the last turn with a little of their output, and what the agent reads or prints. "
+    "context=none keeps variables and cells here."
+)
+
+_sessions: "weakref.WeakKeyDictionary[Any, NotebookSession]" = weakref.WeakKeyDictionary()
+
+
+def session_for(shell: Any) -> "NotebookSession":
+    """The session of the notebook that `shell` runs; made at first use."""
+    if shell not in _sessions:
+        _sessions[shell] = NotebookSession(shell, shell.openhands.bridge, load_settings())
+    return _sessions[shell]
+
+
+class NotebookSession:
+    """One notebook's conversation and its views. Used on the agent thread."""
+
+    def __init__(self, shell: Any, front_end: FrontEnd, settings: Settings) -> None:
+        self.settings = settings
+        self._shell = shell
+        self._front_end = front_end
+        self._store: EventStore | None = None
+        self._conversation: Conversation | None = None
+        self._namespace = Namespace(shell)
+        self._review: Review | None = None
+        self._known_cells = 0  # the execution count up to which the model knows the user's cells
+        self._said_what_leaves = False
+
+    # -- turns -----------------------------------------------------------------------------------
+
+    async def turn(
+        self, prompt: str, *, new: bool = False, overrides: dict[str, object] | None = None
+    ) -> TurnResult:
+        """Give the agent `prompt` and show what it does, to the end of its turn."""
+        settings = self.settings.with_("a flag", **(overrides or {}))
+        if new:
+            await self.new()
+        self._close_review()
+        conversation = self._open_conversation(settings)
+        await conversation.use(settings)
+        view = TurnView(self._front_end, conversation)
+        view.transcript.begin("starting")
+        start = len(conversation.events)
+        unsubscribe = conversation.subscribe(view)
+        conversation.approver = view.approver
+        try:
+            with self._namespace.shown_by(view.transcript):
+                await conversation.asend_message(prompt, context=await self._context(settings))
+                await conversation.arun()
+        except OpenHandsError:
+            pass  # it is in the log, and so in the view
+        finally:
+            unsubscribe()
+            view.close()
+            conversation.approver = None
+        return turn_result(conversation, conversation.events[start:])
+
+    async def _context(self, settings: Settings) -> list[str]:
+        """What the model is told of the notebook. Looked up on main, where the namespace lives."""
+        if settings.context == "none":
+            return []
+        return await _on_main(lambda: self._look(settings))
+
+    def _look(self, settings: Settings) -> list[str]:
+        shell = self._shell
+        cells = recent_cells(shell, self._known_cells)
+        self._known_cells = last_count(shell)
+        hidden = {*shell.user_ns_hidden, "skills"}
+        return [summary(shell.user_ns, hidden, settings.context), cells]
+
+    # -- commands --------------------------------------------------------------------------------
+
+    async def new(self) -> str:
+        """Begin a new conversation with the next turn."""
+        if self._conversation is not None:
+            await self._conversation.aclose()
+            self._conversation = None
+        self._known_cells = 0
+        return "The next %%openhands cell begins a new conversation."
+
+    async def resume(self, conversation_id: str | None) -> str:
+        """Go on with a stored conversation, by default the last one."""
+        store = self._open_store(self.settings)
+        if conversation_id is None:
+            stored = store.conversations(limit=1)
+            if not stored:
+                raise ConversationNotFound("No conversation is stored yet.")
+            conversation_id = stored[0].id
+        elif store.conversation(conversation_id) is None:
+            raise ConversationNotFound(
+                f"No conversation {conversation_id!r} is stored.",
+                remedy="%openhands history lists those there are.",
+            )
+        await self.new()
+        conversation = self._open_conversation(self.settings, conversation_id)
+        return f"Going on with {conversation_id}: {_in_words(conversation)}"
+
+    def status(self) -> str:
+        """What the agent is doing."""
+        if self._conversation is None:
+            return "No conversation yet in this notebook."
+        return f"{self._conversation.id}: {_in_words(self._conversation)}"
+
+    def pause(self) -> str:
+        """Stop before the next step."""
+        if self._conversation is not None:
+            self._conversation.pause()
+        return "The agent stops before its next step."
+
+    async def stop(self) -> str:
+        """Stop now."""
+        if self._conversation is not None:
+            self._conversation.interrupt()
+        return "The agent is told to stop."
+
+    def history(self, limit: int) -> list[dict[str, object]]:
+        """The stored conversations used last, newest first."""
+        infos = self._open_store(self.settings).conversations(limit=limit)
+        return [
+            {
+                "id": info.id,
+                "last used (UTC)": info.updated_at[:16].replace("T", " "),
+                "about": info.title,
+                "status": info.status,
+                "events": info.events,
+                "KB": round(info.size_bytes / 1000, 1),
+            }
+            for info in infos
+        ]
+
+    def cost(self) -> dict[str, object]:
+        """Tokens and cost of this conversation."""
+        metrics = self._conversation.metrics if self._conversation else Metrics()
+        return {
+            "model calls": metrics.calls,
+            "tokens in": metrics.prompt_tokens,
+            "of these from a cache": metrics.cache_read_tokens,
+            "tokens out": metrics.completion_tokens,
+            "cost": metrics.cost_in_words,
+        }
+
+    def tools(self) -> list[dict[str, object]]:
+        """The tools that the agent has, and what their descriptions say first."""
+        return [
+            {"tool": tool.name, "what it does": tool.prose.partition("\n")[0]}
+            for tool in tools_of_preset(self.settings.tools)
+        ]
+
+    async def review(self, n: int | None) -> str | None:
+        """Open the edits of turn `n` (by default of the last that has any) for decisions again."""
+        edits = self._edits_of_turn(n)
+        if not edits:
+            return "There are no edits to review" + (f" in turn {n}." if n else ".")
+        self._close_review()
+        assert self._conversation is not None
+        if not self._front_end.can_click:
+            return "Reviewing needs a front end with widgets; the diffs stand in the transcript."
+        self._review = Review(self._front_end, self._conversation, edits)
+        return None
+
+    async def aclose(self) -> None:
+        """Close the conversation and the store."""
+        self._close_review()
+        if self._conversation is not None:
+            await self._conversation.aclose()
+        if self._store is not None:
+            self._store.close()
+
+    # -- what stands behind it -------------------------------------------------------------------
+
+    def _open_store(self, settings: Settings) -> EventStore:
+        if self._store is None:
+            self._store = EventStore.open(settings.store_file)
+        return self._store
+
+    def _open_conversation(
+        self, settings: Settings, conversation_id: str | None = None
+    ) -> Conversation:
+        if self._conversation is None:
+            unattended: Unattended = settings.unattended
+            self._conversation = Conversation(
+                settings=settings,
+                conversation_id=conversation_id,
+                store=self._open_store(settings),
+                resources=Resources(namespace=self._namespace),
+                unattended=unattended,
+            )
+        return self._conversation
+
+    def _edits_of_turn(self, n: int | None) -> Sequence[ObservationEvent]:
+        if self._conversation is None:
+            return ()
+        turns = [edits_of(turn) for turn in turns_of(self._conversation.events)]
+        if n is not None:
+            return turns[n - 1] if 0 < n <= len(turns) else ()
+        return next((edits for edits in reversed(turns) if edits), ())
+
+    def _close_review(self) -> None:
+        if self._review is not None:
+            self._review.close()
+            self._review = None
+
+
+def turns_of(events: Sequence[Event]) -> list[list[Event]]:
+    """The events of each turn; a turn begins with a message of the user."""
+    turns: list[list[Event]] = []
+    for event in events:
+        if isinstance(event, MessageEvent) and event.source == "user":
+            turns.append([])
+        if turns:
+            turns[-1].append(event)
+    return turns
+
+
+def turn_result(conversation: Conversation, events: Sequence[Event]) -> TurnResult:
+    """How the turn ended whose events are given."""
+    metrics = metrics_of(events)
+    priced = metrics.calls and not metrics.unpriced_calls
+    return TurnResult(
+        status=str(conversation.status),
+        answer=answer_of(events),
+        conversation_id=conversation.id,
+        steps=sum(isinstance(event, LLMCompletionLogEvent) for event in events),
+        tokens=metrics.tokens,
+        cost_usd=metrics.cost_usd if priced else None,
+        files_changed=changed_files(edits_of(events)),
+    )
+
+
+def answer_of(events: Sequence[Event]) -> str:
+    """The agent's last word: what it finished with, or its last message."""
+    for event in reversed(events):
+        match event:
+            case ObservationEvent(tool_name="finish", observation=Observation() as said):
+                return said.text
+            case MessageEvent(source="agent"):
+                return event.llm_message.text
+    return ""
+
+
+async def _on_main(look: Callable[[], list[str]]) -> list[str]:
+    return await asyncio.wrap_future(main_thread.submit(look))
+
+
+def _in_words(conversation: Conversation) -> str:
+    count = sum(isinstance(e, MessageEvent) and e.source == "user" for e in conversation.events)
+    unknown = conversation.unknown_events
+    more = f"; {unknown} events are of a kind this version does not know" if unknown else ""
+    waiting = len(conversation.waiting_calls)
+    asked = f", {waiting} calls wait for a decision" if waiting else ""
+    state = "cut off" if conversation.status is Status.RUNNING else conversation.status
+    return f"{count} messages, {len(conversation.events)} events, {state}{asked}{more}."

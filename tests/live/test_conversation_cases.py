@@ -1,0 +1,200 @@
+"""Field cases about calls, approvals and stored conversations; each test bears its case's name."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from oh_kernel.conversation.conversation import Conversation
+from oh_kernel.events import (
+    AgentErrorEvent,
+    MessageEvent,
+    ObservationEvent,
+    ToolResultEvent,
+    UserRejectObservation,
+)
+from oh_kernel.llm.sendable import sendable
+from tests.conversations import Scripted, assert_each_call_answered_once, call, calls, say
+
+
+@pytest.fixture
+def work(tmp_path: Path) -> Path:
+    folder = tmp_path / "work"
+    folder.mkdir()
+    return folder
+
+
+MALFORMED = {
+    "bare_newline": ("file_editor", '{"command": "view", "path": "$WORK/a.py", "view_range": \n[1, 2]\n}'),
+    "cut_off": ("file_editor", '{"command": "create", "path": "$WORK/new.py", "file_text": "half'),
+    "raw_newline_in_string": ("terminal", '{"command": "echo a\necho b"}'),
+    "list_as_string": ("file_editor", '{"command": "view", "path": "$WORK/a.py", "view_range": "[1, 2]"}'),
+    "number_as_string": ("terminal", '{"command": "echo t", "timeout": "5"}'),
+    "looks_like_json": ("file_editor", '{"command": "create", "path": "$WORK/j.json", "file_text": "{\\"a\\": [1, 2]}"}'),
+    "missing_field": ("file_editor", '{"command": "view"}'),
+    "unknown_field": ("terminal", '{"command": "echo u", "colour": "red"}'),
+    "not_an_object": ("terminal", '["ls"]'),
+    "empty": ("terminal", ""),
+    "unknown_tool": ("no_such_tool", "{}"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("variant", MALFORMED)
+def test_LM_01_malformed_arguments(work: Path, variant: str) -> None:
+    (work / "a.py").write_text("one\ntwo\nthree\n")
+    tool, raw = MALFORMED[variant]
+    turns = [calls(call(tool, raw.replace("$WORK", str(work)), id="c1")), say("done")]
+    with Scripted(work, turns) as scripted:
+        assert scripted.ask() == "finished"
+        (result,) = scripted.results.values()
+        request = sendable(scripted.llm.requests[-1])
+        assert_each_call_answered_once(request)
+        for message in request:
+            for made in message.tool_calls or []:
+                assert isinstance(json.loads(made.arguments), dict)
+        stored = [event.to_json() for event in scripted.conversation.events]
+        cid, store = scripted.conversation.id, scripted.conversation.settings.store_path
+        told = scripted.told("c1").text
+    _check_variant(variant, work, result, told)
+    assert len(told) < 16_000
+    with Conversation(workspace=work, conversation_id=cid, store_path=store) as loaded:
+        assert [event.to_json() for event in loaded.events] == stored
+
+
+def _check_variant(variant: str, work: Path, result: ToolResultEvent, told: str) -> None:
+    failed = isinstance(result, AgentErrorEvent) or (
+        isinstance(result, ObservationEvent) and result.observation.is_error
+    )
+    match variant:
+        case "cut_off":
+            assert failed and not (work / "new.py").exists()
+            assert len(told) < 1500
+        case "raw_newline_in_string":
+            assert "a" in told and "b" in told
+        case "list_as_string":
+            assert not failed and "two" in told and "three" not in told
+        case "number_as_string":
+            assert not failed and told.startswith("t\n")
+        case "looks_like_json":
+            assert not failed and (work / "j.json").read_bytes() == b'{"a": [1, 2]}'
+        case "missing_field":
+            assert failed and "path" in told
+        case "unknown_field":
+            assert failed and "colour" in told
+        case "not_an_object" | "empty":
+            assert failed
+        case "unknown_tool":
+            assert failed and "terminal" in told and "file_editor" in told
+
+
+def test_LM_02_call_ids_used_again(work: Path) -> None:
+    (work / "one.txt").write_text("first\n")
+    (work / "two.txt").write_text("second\n")
+
+    def view(name: str, id: str) -> dict[str, object]:
+        return call("file_editor", {"command": "view", "path": str(work / name)}, id=id)
+
+    turns = [
+        calls(view("one.txt", "call_0")),
+        calls(view("two.txt", "call_0")),
+        calls(call("terminal", {"command": "echo x1"}, "call_1"), call("terminal", {"command": "echo x2"}, "call_1")),
+        calls({"name": "terminal", "arguments": {"command": "echo x3"}, "id": ""}),
+        say("done"),
+        say("again"),
+    ]  # fmt: skip
+    with Scripted(work, turns) as scripted:
+        assert scripted.ask() == "finished"
+        assert len(scripted.call_ids) == len(set(scripted.call_ids)) == 5
+        assert len(scripted.results) == 5
+        for request in scripted.llm.requests:
+            assert_each_call_answered_once(request)
+        first = [m.text for m in scripted.llm.requests[-1] if m.role == "tool"]
+        for text, part in zip(first, ("first", "second", "x1", "x2", "x3"), strict=True):
+            assert part in text
+        cid, store = scripted.conversation.id, scripted.conversation.settings.store_path
+    with Scripted(work, turns, conversation_id=cid, store_path=store) as loaded:
+        loaded.ask("more")
+        tools = [m.text for m in loaded.llm.requests[-1] if m.role == "tool"]
+        assert tools == first
+
+
+def test_EV_04_approval_is_explicit(work: Path) -> None:
+    (work / "build").mkdir()
+    (work / "build/keep.txt").write_text("k\n")
+
+    def pair(first: str, second: str) -> dict[str, object]:
+        return calls(
+            call("terminal", {"command": "rm -r build"}, first),
+            call("terminal", {"command": "touch ok.txt"}, second),
+        )
+
+    turns = [pair("a", "b"), pair("c", "d"), say("done")]
+    with Scripted(work, turns, policy="always") as scripted:
+        assert scripted.ask("clean up") == "waiting_for_confirmation"
+        assert str(scripted.conversation.run()) == "waiting_for_confirmation"
+        scripted.conversation.send_message("wait, do not remove anything")
+        cid, store = scripted.conversation.id, scripted.conversation.settings.store_path
+        assert not scripted.results
+    assert (work / "build/keep.txt").exists() and not (work / "ok.txt").exists()
+    options = {"conversation_id": cid, "store_path": store, "policy": "always"}
+    with Scripted(work, turns, **options) as loaded:
+        assert str(loaded.conversation.run()) == "waiting_for_confirmation"  # of c and d
+        assert (work / "build/keep.txt").exists() and not (work / "ok.txt").exists()
+        for call_id in ("a", "b"):
+            assert isinstance(loaded.results[call_id], UserRejectObservation)
+            assert "nothing was run" in loaded.told(call_id).text
+        roles = [message.role for message in loaded.llm.requests[-1]]
+        assert roles[-3:] == ["tool", "tool", "user"]
+        assert "wait, do not remove anything" in loaded.llm.requests[-1][-1].text
+        loaded.conversation.reject("not yet", ["c"])
+        loaded.conversation.approve(["d"])
+        assert str(loaded.conversation.run()) == "finished"
+        assert (work / "build/keep.txt").exists() and (work / "ok.txt").exists()
+        rejected = loaded.results["c"]
+        assert isinstance(rejected, UserRejectObservation)
+        assert "not yet" in rejected.rejection_reason
+        done = loaded.results["d"]
+        assert isinstance(done, ObservationEvent) and not done.observation.is_error
+
+
+def test_waiting_calls_survive_a_reload_and_stay_unapproved(work: Path) -> None:
+    turns = [calls(call("terminal", {"command": "touch made"}, "a")), say("done")]
+    with Scripted(work, turns, policy="always") as scripted:
+        scripted.ask()
+        cid, store = scripted.conversation.id, scripted.conversation.settings.store_path
+    with Scripted(work, turns, conversation_id=cid, store_path=store, policy="always") as loaded:
+        assert [c.tool_call_id for c in loaded.conversation.waiting_calls] == ["a"]
+        loaded.conversation.approve()
+        assert str(loaded.conversation.run()) == "finished"
+    assert (work / "made").exists()
+
+
+def test_calls_after_finish_are_answered_and_never_run(work: Path) -> None:
+    turns = [
+        calls(
+            call("finish", {"message": "all done"}, "f"),
+            call("terminal", {"command": "touch late"}, "late"),
+        ),
+        say("second answer"),
+    ]
+    with Scripted(work, turns) as scripted:
+        assert scripted.ask() == "finished"
+        assert "Not run" in scripted.results["late"].to_json()
+        assert scripted.ask("and now?") == "finished"
+        assert_each_call_answered_once(scripted.llm.requests[-1])
+    assert not (work / "late").exists()
+
+
+def test_step_limit_is_stated(work: Path) -> None:
+    turns = [calls(call("terminal", {"command": "true"})) for _ in range(9)]
+    with Scripted(work, turns, max_steps=3) as scripted:
+        assert scripted.ask() == "error"
+        assert "maximum iterations limit (3)" in scripted.conversation.events[-2].to_json()
+        assert len(scripted.llm.requests) == 3
+
+
+def test_plain_text_ends_the_turn_and_is_the_answer(work: Path) -> None:
+    with Scripted(work, [say("hello there")]) as scripted:
+        assert scripted.ask("hi") == "finished"
+        last = [e for e in scripted.conversation.events if isinstance(e, MessageEvent)][-1]
+        assert last.source == "agent" and last.llm_message.text == "hello there"
