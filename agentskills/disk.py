@@ -104,7 +104,7 @@ def _size_of_regular_file(path: str | os.PathLike[str]) -> int:
 
 
 def _require_content(target: Path, was: bytes) -> None:
-    if _size_of_regular_file(target) != len(was) or read_bytes(target) != was:
+    if _size_of_regular_file(target) != len(was) or read_bytes(target, max_bytes=len(was)) != was:
         raise FileChanged(target)
 
 

@@ -79,6 +79,8 @@ class FileText:
 
     def spliced(self, start: int, end: int, new: str) -> Self:
         """The file with `text[start:end]` replaced by `new`."""
+        if "\0" in new:
+            raise EditingError("A NUL character would make the file binary. Nothing was changed.")
         start, end, new = self._narrowed(start, end, self._with_lf(new))
         new = new.replace("\n", self._ending_at(start))
         before = self._decoded[: self._decoded_index(start)]
@@ -98,6 +100,10 @@ class FileText:
     def line_number(self, index: int) -> int:
         """The line, counted from 1, that holds `text[index]`."""
         return self.text.count("\n", 0, index) + 1
+
+    def difference(self, other: "FileText") -> int:
+        """The index from which on the two texts differ."""
+        return _shared_prefix(self.text, other.text)
 
     def line_of(self, old: str) -> int:
         """The line, counted from 1, where the first occurrence of `old` begins."""
@@ -166,11 +172,14 @@ def save(edited: FileText, *, was: FileText) -> None:
     replace_bytes(edited.path, edited.data, was=was.data)
 
 
-def create_file(path: str | os.PathLike[str], text: str) -> FileText:
-    """Write a new file in UTF-8 with the text exactly as given."""
-    file = FileText(Path(path), Charset("utf-8").encode(text), Charset("utf-8"))
-    create_bytes(path, file.data)
-    return file
+def new_file(path: str | os.PathLike[str], text: str) -> FileText:
+    """What a file of this text will be: UTF-8, the text exactly as given. Nothing is written."""
+    return FileText.from_bytes(path, Charset("utf-8").encode(text))
+
+
+def create_file(path: str | os.PathLike[str], text: str) -> None:
+    """Write a new file; FileExists when there is one."""
+    create_bytes(path, new_file(path, text).data)
 
 
 def printable(text: str) -> str:
