@@ -23,8 +23,8 @@ State = Literal["waiting", "applied", "accepted", "rejected", "failed", "closed"
 OnDecision = Callable[[str, bool, str], None]
 
 WORDS: dict[State, str] = {
-    "waiting": "waiting for your decision, nothing is done yet",
-    "applied": "applied, Reject takes it back",
+    "waiting": "waiting for you",
+    "applied": "applied",
     "accepted": "accepted",
     "rejected": "rejected",
     "failed": "could not be done",

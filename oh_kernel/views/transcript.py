@@ -151,10 +151,12 @@ class Transcript:
 
     def _settle(self) -> None:
         """Ends the live area if that was asked for and none of its calls is running."""
-        if self._split and self._display_id and not self._live.turn.open_calls:
-            # Half of the room is left for what comes after.
-            self._finalise(max(self._room // 2, _LEAST_CHARS), NOTHING)
-        self._split = self._split and bool(self._display_id)
+        turn = self._live.turn
+        if self._split and not turn.open_calls:
+            self._split = False
+            if self._display_id or len(turn.blocks) > self._first_block:
+                # Half of the room is left for what comes after.
+                self._finalise(max(self._room // 2, _LEAST_CHARS), NOTHING)
 
     def _finalise(self, max_chars: int, foot: Rendered) -> None:
         blocks = self._live.turn.blocks

@@ -155,6 +155,8 @@ class NotebookPage:
         is_light = "true" if theme == "light" else "false"
         body = self.page.locator("body")
         expect(body).to_have_attribute("data-jp-theme-light", is_light, timeout=20_000)
+        # A change of theme is hidden behind the splash for a moment.
+        expect(self.page.locator("#jupyterlab-splash")).to_have_count(0, timeout=20_000)
 
     def screenshots(self, stem: Path) -> None:
         """Write STEM-light.png and STEM-dark.png."""
