@@ -153,5 +153,4 @@ def outdated(
 
 
 def _info(row: tuple[Any, ...]) -> ConversationInfo:
-    *columns, meta = row
-    return ConversationInfo(*columns, json.loads(meta))
+    return ConversationInfo(*(*row[:-1], json.loads(row[-1])))

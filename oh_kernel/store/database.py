@@ -237,6 +237,7 @@ class Database:
         )
 
     def _prepare(self, connection: sqlite3.Connection, crashed: bool) -> None:
+        schema.read_version(connection)  # before anything is written to a file of somebody else
         journal = self._journal or journal_mode_for(self.path.parent)
         connection.execute(f"PRAGMA page_size = {schema.PAGE_SIZE}")
         connection.execute(f"PRAGMA journal_mode = {journal}")

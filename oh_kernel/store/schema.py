@@ -69,12 +69,12 @@ def migrate(connection: sqlite3.Connection, steps: Sequence[str] = MIGRATIONS) -
 
     Raises StoreVersionError for a newer file, StoreError for a database of another program.
     """
-    if _version(connection, len(steps)) == len(steps):
+    if read_version(connection, len(steps)) == len(steps):
         return False
     connection.execute("BEGIN IMMEDIATE")
     try:
         # Asked again now that no other process can be doing the same.
-        version = _version(connection, len(steps))
+        version = read_version(connection, len(steps))
         for script in steps[version:]:
             for statement in _statements(script):
                 connection.execute(statement)
@@ -90,10 +90,24 @@ def migrate(connection: sqlite3.Connection, steps: Sequence[str] = MIGRATIONS) -
         raise
 
 
+def read_version(connection: sqlite3.Connection, known: int = len(MIGRATIONS)) -> int:
+    """The version of the file; raises for a newer one and for a database of another program."""
+    version = int(connection.execute("PRAGMA user_version").fetchone()[0])
+    application = connection.execute("PRAGMA application_id").fetchone()[0]
+    tables = connection.execute("SELECT count(*) FROM sqlite_schema").fetchone()[0]
+    if application != APPLICATION_ID and (application or version or tables):
+        raise StoreError(
+            "The file chosen for the event log is a database of another program.",
+            remedy="Set OPENHANDS_STORE_PATH to a file of its own.",
+        )
+    refuse_newer(version, known)
+    return version
+
+
 def require_readable(connection: sqlite3.Connection) -> None:
     """Raise unless the database has exactly the version of this release, which alone it can read
     without writing."""
-    version = _version(connection, len(MIGRATIONS))
+    version = read_version(connection, len(MIGRATIONS))
     if version < len(MIGRATIONS):
         raise StoreVersionError(
             f"The event log has version {version}; this release reads version {len(MIGRATIONS)}.",
@@ -114,19 +128,6 @@ def store_id(connection: sqlite3.Connection) -> str:
     """The random name this file was given when it was made."""
     row = connection.execute("SELECT value FROM store WHERE key = 'id'").fetchone()
     return str(row[0]) if row else ""
-
-
-def _version(connection: sqlite3.Connection, known: int) -> int:
-    version = int(connection.execute("PRAGMA user_version").fetchone()[0])
-    application = connection.execute("PRAGMA application_id").fetchone()[0]
-    tables = connection.execute("SELECT count(*) FROM sqlite_schema").fetchone()[0]
-    if application != APPLICATION_ID and (application or version or tables):
-        raise StoreError(
-            "The file chosen for the event log is a database of another program.",
-            remedy="Set OPENHANDS_STORE_PATH to a file of its own.",
-        )
-    refuse_newer(version, known)
-    return version
 
 
 def _statements(script: str) -> list[str]:
