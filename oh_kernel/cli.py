@@ -1,0 +1,139 @@
+"""What can be done from a terminal? `oh-kernel COMMAND`, each imported when it is called."""
+
+import argparse
+import sys
+from collections.abc import Callable, Sequence
+from importlib import import_module
+from typing import NoReturn
+
+from oh_kernel.errors import OpenHandsError
+from oh_kernel.options import OPTIONS
+
+INTERRUPTED = 130  # as a shell reports a process that C-c ended
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run a command; what it returns is the exit code. Errors are one line on stderr."""
+    parsed = _parser().parse_args(arguments)
+    try:
+        return int(parsed.work(parsed))
+    except OpenHandsError as error:
+        print(f"oh-kernel: {error}", file=sys.stderr)
+        return 1
+    except KeyboardInterrupt:
+        print("oh-kernel: stopped", file=sys.stderr)
+        return INTERRUPTED
+
+
+class _Parser(argparse.ArgumentParser):
+    """Says what is wrong in one line, with the nearest valid word where there is one."""
+
+    def error(self, message: str) -> NoReturn:
+        print(f"{self.prog}: {message}. See {self.prog} --help.", file=sys.stderr)
+        raise SystemExit(2)
+
+
+class _Version(argparse.Action):
+    """Looked up when asked for: it reads files."""
+
+    def __call__(self, parser: argparse.ArgumentParser, *_: object) -> None:
+        from importlib.metadata import version
+
+        print(f"oh-kernel {version('oh-kernel')}")
+        parser.exit()
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = _Parser(prog="oh-kernel", description="A Jupyter kernel with a software agent in it.")
+    parser.add_argument("--version", action=_Version, nargs=0, help="print the version")
+    commands = parser.add_subparsers(metavar="COMMAND", required=True)
+
+    def command(name: str, text: str) -> argparse.ArgumentParser:
+        one = commands.add_parser(name, help=text, description=text)
+        one.set_defaults(work=_late(name))
+        return one
+
+    command("demo", "run the quickstart notebook and show what happens")
+    _add_run(command("run", "have the agent do one task, without a notebook"))
+    lab = command("lab", "start JupyterLab in this environment")
+    lab.add_argument("notebook", nargs="?", help="the notebook or folder to open")
+    _add_install(command("install", "make the kernel known to Jupyter"))
+    doctor = command("doctor", "check what is set up, and say what to do")
+    doctor.add_argument("--call", action="store_true", help="also ask the model once")
+    _add_export(command("export", "write a stored conversation to a file"))
+    _add_prune(command("prune", "delete old conversations"))
+    record = command("record", "do one task and keep the model's replies for a replay")
+    record.add_argument("-o", dest="output", metavar="FILE", required=True, help="where to")
+    _add_run(record)
+    login = command("login", "ask for a provider's key and store it")
+    login.add_argument("provider", help="openai, anthropic, ...")
+    return parser
+
+
+def _late(name: str) -> Callable[[argparse.Namespace], int]:
+    """The function `name` of the module oh_kernel.commands.NAME, imported when it is called."""
+
+    def work(arguments: argparse.Namespace) -> int:
+        module = import_module(f"oh_kernel.commands.{name}")
+        return int(getattr(module, name)(arguments))
+
+    return work
+
+
+def _add_run(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("task", metavar="TASK", help="what to do; - reads it from stdin")
+    parser.add_argument("-C", dest="folder", metavar="DIR", help="the folder to work in")
+    parser.add_argument(
+        "--json", action="store_true", help="print events only, one a line; the rest to stderr"
+    )
+    add_options(parser)
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """A flag for each option that is no secret; one that is not given stays None."""
+    for option in OPTIONS:
+        if option.secret:
+            continue
+        choices = f" ({', '.join(option.choices)})" if option.choices else ""
+        parser.add_argument(
+            option.flag,
+            dest=f"option_{option.name}",
+            metavar=option.placeholder,
+            help=option.help + choices,
+        )
+
+
+def options_given(arguments: argparse.Namespace) -> dict[str, object]:
+    """The options whose flags were given."""
+    values = {option.name: getattr(arguments, f"option_{option.name}", None) for option in OPTIONS}
+    return {name: value for name, value in values.items() if value is not None}
+
+
+def _add_install(parser: argparse.ArgumentParser) -> None:
+    place = parser.add_mutually_exclusive_group()
+    place.add_argument("--user", action="store_true", help="for you alone (the default)")
+    place.add_argument("--prefix", metavar="P", help="below this folder")
+    place.add_argument("--sys-prefix", action="store_true", help="in this environment")
+    parser.add_argument("--name", default="openhands", help="of the kernelspec (openhands)")
+    parser.add_argument("--display-name", help="what Jupyter shows")
+
+
+def _add_export(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("id", metavar="ID", nargs="?", help="its first characters do; or the last")
+    parser.add_argument(
+        "--format", choices=("jsonl", "html", "markdown", "text"), default="jsonl", help="(jsonl)"
+    )
+    parser.add_argument("-o", dest="output", metavar="FILE", help="where to; by default to stdout")
+    _add_store_path(parser)
+
+
+def _add_prune(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--older-than", type=float, metavar="DAYS", help="not used for so long")
+    parser.add_argument("--keep", type=int, metavar="N", help="all but the N used last")
+    parser.add_argument("--max-size", type=float, metavar="MB", help="until the rest is smaller")
+    parser.add_argument("--dry-run", action="store_true", help="only say what would go")
+    _add_store_path(parser)
+
+
+def _add_store_path(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--store-path", dest="option_store_path", metavar="FILE", help="the store")

@@ -1,0 +1,1 @@
+"""What each command of `oh-kernel` does, a module a command."""

@@ -1,0 +1,23 @@
+"""How is JupyterLab started with the kernel in it?"""
+
+import argparse
+import importlib.util
+import os
+import sys
+
+from oh_kernel.errors import SettingsError
+
+
+def lab(arguments: argparse.Namespace) -> int:
+    """`oh-kernel lab [NOTEBOOK]`: this process becomes JupyterLab, so that C-c reaches it."""
+    if importlib.util.find_spec("jupyterlab") is None:
+        raise SettingsError(
+            "JupyterLab is not installed in this environment.",
+            remedy=f"Run: {sys.executable} -m pip install 'oh-kernel[lab]'. Or, to use the "
+            "JupyterLab of another environment: oh-kernel install --user",
+        )
+    command = [sys.executable, "-m", "jupyterlab"]
+    if arguments.notebook:
+        command.append(arguments.notebook)
+    sys.stdout.flush()
+    os.execv(sys.executable, command)

@@ -1,0 +1,25 @@
+"""How are a model's replies kept, so that the same task can be replayed without it?"""
+
+import argparse
+import sys
+from pathlib import Path
+
+from oh_kernel.commands.run import do_task
+from oh_kernel.errors import SettingsError
+from oh_kernel.llm import RecordingLLM, open_llm_of
+from oh_kernel.llm.base import LLM
+from oh_kernel.settings import Settings
+
+
+def record(arguments: argparse.Namespace) -> int:
+    """`oh-kernel record -o FILE TASK`: as `run`, with each reply appended to FILE."""
+    path = Path(arguments.output).expanduser().absolute()
+    if path.exists() and path.stat().st_size:
+        raise SettingsError(f"{path} is there already.", remedy="Delete it, or name another file.")
+
+    def recording(settings: Settings, workspace: Path) -> LLM:
+        return RecordingLLM(open_llm_of(settings, workspace), path, workspace=workspace)
+
+    code = do_task(arguments, recording)
+    print(f"oh-kernel: recorded in {path}; use it as model replay:{path}", file=sys.stderr)
+    return code

@@ -1,0 +1,116 @@
+"""How is one task done without a notebook?"""
+
+import argparse
+import os
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import TextIO
+
+from oh_kernel.cli import options_given
+from oh_kernel.conversation.conversation import Conversation
+from oh_kernel.conversation.log import Listener, ToolOutput
+from oh_kernel.conversation.state import Status
+from oh_kernel.errors import ModelNotConfigured, SettingsError
+from oh_kernel.events import Event, UserRejectObservation
+from oh_kernel.llm.base import LLM, Delta
+from oh_kernel.providers import how_to_set_a_model
+from oh_kernel.settings import Settings, config_path, load_settings
+from oh_kernel.views.console import ConsoleTranscript
+
+EXIT = {Status.FINISHED: 0, Status.WAITING_FOR_CONFIRMATION: 3}
+FAILED = 1
+
+MakeLLM = Callable[[Settings, Path], LLM]
+
+
+class JsonLines:
+    """Writes each event as a line of JSON. A listener, called on the agent thread."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+
+    def event(self, event: Event) -> None:
+        self._stream.write(event.to_json() + "\n")
+        self._stream.flush()
+
+    def delta(self, delta: Delta | ToolOutput) -> None:
+        """Deltas are no events."""
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """`oh-kernel run`: 0 finished, 1 failed, 3 waiting for a confirmation that nobody can give."""
+    return do_task(arguments)
+
+
+def do_task(arguments: argparse.Namespace, make_llm: MakeLLM | None = None) -> int:
+    """Do the task of the command line, with the model that `make_llm` gives."""
+    task = sys.stdin.read() if arguments.task == "-" else arguments.task
+    if not task.strip():
+        raise SettingsError("The task is empty.", remedy="Write it last, or - to read stdin.")
+    settings = load_settings(options_given(arguments))
+    if settings.model is None:
+        raise ModelNotConfigured(how_to_set_a_model(config_path()))
+    settings = _entered(settings, arguments.folder)
+    if not arguments.json:
+        return _turn(task, settings, make_llm, ConsoleTranscript(sys.stdout))
+    with _only_ours(sys.stdout) as stream:
+        return _turn(task, settings, make_llm, JsonLines(stream))
+
+
+def _entered(settings: Settings, folder: str | None) -> Settings:
+    """The settings with the folder to work in, which is now the working folder: the agent's
+    Python runs in this process.
+    """
+    workspace = Path(folder or settings.workspace or Path.cwd()).expanduser().resolve()
+    if not workspace.is_dir():
+        raise SettingsError(f"There is no folder {workspace}.", remedy="Make it, or name another.")
+    os.chdir(workspace)
+    return settings.with_("-C", workspace=workspace)
+
+
+def _turn(task: str, settings: Settings, make_llm: MakeLLM | None, listener: Listener) -> int:
+    assert settings.workspace is not None
+    llm = make_llm(settings, settings.workspace) if make_llm else None
+    with Conversation(settings=settings, llm=llm, unattended=settings.unattended) as conversation:
+        conversation.subscribe(listener)
+        try:
+            conversation.send_message(task)
+            status = conversation.run()
+        finally:
+            if isinstance(listener, ConsoleTranscript):
+                listener.close()
+            _report(conversation)
+    return EXIT.get(status, FAILED)
+
+
+def _report(conversation: Conversation) -> None:
+    refused = sum(isinstance(event, UserRejectObservation) for event in conversation.events)
+    if refused:
+        calls = "1 call was" if refused == 1 else f"{refused} calls were"
+        print(f"oh-kernel: {calls} refused, as nobody could confirm them", file=sys.stderr)
+    for call in conversation.waiting_calls:
+        print(f"oh-kernel: {call.tool_name} waits for a confirmation", file=sys.stderr)
+
+
+class _only_ours:
+    """A stream to the stdout of this process that nothing else can write to: what the agent's
+    code and its children print goes to stderr meanwhile.
+    """
+
+    def __init__(self, stdout: TextIO) -> None:
+        self._stdout = stdout
+
+    def __enter__(self) -> TextIO:
+        self._stdout.flush()
+        self._kept = os.dup(1)
+        os.dup2(2, 1)
+        self._stream = os.fdopen(os.dup(self._kept), "w", encoding="utf-8")
+        sys.stdout = sys.stderr
+        return self._stream
+
+    def __exit__(self, *_: object) -> None:
+        sys.stdout = self._stdout
+        self._stream.close()
+        os.dup2(self._kept, 1)
+        os.close(self._kept)
