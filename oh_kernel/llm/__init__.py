@@ -4,12 +4,18 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from oh_kernel.llm.factory import open_llm
+    from oh_kernel.llm.record import RecordingLLM
     from oh_kernel.llm.retry import RetryPolicy
     from oh_kernel.llm.scripted import ScriptedLLM
 
-__all__ = ["RetryPolicy", "ScriptedLLM", "open_llm"]
+__all__ = ["RecordingLLM", "RetryPolicy", "ScriptedLLM", "open_llm"]
 
-_HOMES = {"open_llm": "factory", "RetryPolicy": "retry", "ScriptedLLM": "scripted"}
+_HOMES = {
+    "RecordingLLM": "record",
+    "RetryPolicy": "retry",
+    "ScriptedLLM": "scripted",
+    "open_llm": "factory",
+}
 
 
 def __getattr__(name: str) -> Any:

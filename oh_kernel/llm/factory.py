@@ -36,6 +36,10 @@ def open_llm(
             from oh_kernel.llm.scripted import ScriptedLLM
 
             inner = ScriptedLLM.from_file(rest, workspace=workspace)
+        case "replay":
+            from oh_kernel.llm.replay import ReplayLLM
+
+            inner = ReplayLLM(rest, workspace=workspace)
         case _:
             from oh_kernel.llm.provider import ProviderLLM
 

@@ -45,7 +45,7 @@ _POLICY_WORDS = re.compile(
 )
 _QUOTA_CODES = {"insufficient_quota", "billing_hard_limit_reached", "billing_error"}
 _RETRIED_STATUSES = {408, 409, 425, 429}
-_KEY_LIKE = re.compile(r"\b(sk|pk|key|gsk|xai|AIza)[-_][\w*.-]{6,}|(?i:bearer) \S+")
+KEY_LIKE = re.compile(r"\b(sk|pk|key|gsk|xai|AIza)[-_][\w*.-]{6,}|(?i:bearer) \S+")
 
 
 def from_exception(error: Exception, model: str, secret: str | None) -> ModelError:
@@ -113,7 +113,7 @@ def clean(text: str, secret: str | None = None) -> str:
         text = "an HTML page instead of an answer"  # a proxy or a wrong base URL
     if secret:
         text = text.replace(secret, "***")
-    text = _KEY_LIKE.sub("***", " ".join(text.split()))
+    text = KEY_LIKE.sub("***", " ".join(text.split()))
     if len(text) > MAX_MESSAGE_CHARS:
         return text[:MAX_MESSAGE_CHARS] + f"... ({len(text) - MAX_MESSAGE_CHARS} more characters)"
     return text

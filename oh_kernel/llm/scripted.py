@@ -107,13 +107,14 @@ class ScriptedLLM:
         given.tries += 1
         turn = self._turn(given)
         _raise_failure(turn, given.tries, self.model)
-        pieces = list(_pieces(turn, self._expand))
-        pause_s = float(turn.get("delay_s", 0)) / max(1, len(pieces))
-        for piece in pieces:
-            await asyncio.sleep(pause_s)
-            yield piece
+        completion = self._completion(turn, given.index)
+        calls = [(call.name, call.arguments) for call in completion.message.tool_calls or ()]
+        deltas = pieces(turn.get("reasoning"), turn.get("content"), calls)
+        for delta in deltas:
+            await asyncio.sleep(turn.get("delay_s", 0) / len(deltas))
+            yield delta
         given.whole = True
-        yield self._completion(turn, given.index)
+        yield completion
 
     def _place(self, messages: list[Message]) -> _Given:
         """Which turn is due, by the rule in the module's docstring."""
@@ -192,16 +193,15 @@ def _raise_failure(turn: Mapping[str, Any], attempt: int, model: str) -> None:
         )
 
 
-def _pieces(turn: Mapping[str, Any], expand: Callable[[str], str]) -> "list[Delta]":
-    """The reply, word by word."""
-    pieces: list[Delta] = [ReasoningDelta(word) for word in _words(turn.get("reasoning"))]
-    pieces += [TextDelta(word) for word in _words(turn.get("content"))]
-    for i, call in enumerate(turn.get("tool_calls", ())):
-        pieces.append(ToolCallDelta(i, call["name"], ""))
-        pieces += [
-            ToolCallDelta(i, call["name"], word) for word in _words(expand(_arguments(call)))
-        ]
-    return pieces
+def pieces(
+    reasoning: str | None, text: str | None, calls: Sequence[tuple[str, str]]
+) -> list[Delta]:
+    """A reply word by word; `calls` are names and arguments."""
+    deltas: list[Delta] = [ReasoningDelta(word) for word in _words(reasoning)]
+    deltas += [TextDelta(word) for word in _words(text)]
+    for i, (name, arguments) in enumerate(calls):
+        deltas += [ToolCallDelta(i, name, word) for word in ["", *_words(arguments)]]
+    return deltas
 
 
 def _words(text: str | None) -> list[str]:

@@ -439,6 +439,8 @@ def _responses_events(number: int, turn: Turn, request: Any) -> Iterator[str]:
                 yield event(
                     "response.output_text.delta", content_index=0, delta=word, logprobs=[], **place
                 )
+        if item["type"] == "reasoning":
+            yield from _summary_events(event, item, place)
         if item["type"] == "function_call":
             arguments = item["arguments"]
             yield event("response.function_call_arguments.delta", delta=arguments, **place)
@@ -457,6 +459,22 @@ def _responses_events(number: int, turn: Turn, request: Any) -> Iterator[str]:
     yield event("response.completed", response=done)
 
 
+def _summary_events(
+    event: Callable[..., str], item: dict[str, Any], place: dict[str, Any]
+) -> Iterator[str]:
+    for index, part in enumerate(item["summary"]):
+        opened = {"type": "summary_text", "text": ""}
+        yield event(
+            "response.reasoning_summary_part.added", summary_index=index, part=opened, **place
+        )
+        yield event(
+            "response.reasoning_summary_text.delta",
+            summary_index=index,
+            delta=part["text"],
+            **place,
+        )
+
+
 def _opened(item: dict[str, Any]) -> dict[str, Any]:
     """An item as it is announced, before its contents."""
     match item["type"]:
@@ -464,5 +482,7 @@ def _opened(item: dict[str, Any]) -> dict[str, Any]:
             return {**item, "content": [], "status": "in_progress"}
         case "function_call":
             return {**item, "arguments": "", "status": "in_progress"}
+        case "reasoning":
+            return {**item, "summary": [], "encrypted_content": None, "status": "in_progress"}
         case _:
             return item
