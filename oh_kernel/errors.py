@@ -37,6 +37,10 @@ class OpenHandsError(Exception):
     def __str__(self) -> str:
         return f"{self.message} {self.remedy}".rstrip()
 
+    def _render_traceback_(self) -> list[str]:
+        """What IPython shows for it: one line instead of a traceback."""
+        return [f"{type(self).__name__}: {self}"]
+
 
 class SettingsError(OpenHandsError):
     """A flag, a setting or a file of settings cannot be used."""

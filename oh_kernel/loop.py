@@ -110,7 +110,7 @@ class MainThread:
     def __init__(self) -> None:
         self._inbox: SimpleQueue[_Job[Any] | None] = SimpleQueue()
         self._waiting = 0
-        self.wake: Callable[[], None] | None = (
+        self.wake: Callable[[], object] | None = (
             None  # thread-safe; None: no event loop serves the queue
         )
 

@@ -1,0 +1,128 @@
+"""What does this kernel do that a plain IPython kernel does not?
+
+It has the `%openhands` magics, handles clicks on the agent's own widgets while a cell runs, and
+answers `openhands_request` on the control channel. Starting it imports neither the agent nor
+pydantic nor widgets.
+"""
+
+# ipykernel's functions have no types.
+# mypy: disable-error-code="no-untyped-call"
+
+from __future__ import annotations
+
+import asyncio
+import contextvars
+import sys
+import threading
+from queue import SimpleQueue
+from typing import Any
+
+from ipykernel.ipkernel import IPythonKernel
+from ipykernel.kernelapp import IPKernelApp
+
+from oh_kernel.kernel import front
+from oh_kernel.kernel.bridge import Bridge
+
+Message = dict[str, Any]
+
+
+class OpenHandsKernel(IPythonKernel):
+    """An IPython kernel with a software agent in it.
+
+    The main thread owns everything but `_comm_messages`, a queue from the shell-channel thread to
+    the comm thread, and `_answers`, which the control thread owns.
+    """
+
+    implementation = "openhands"
+    shell: Any
+    session: Any
+
+    def __init__(self, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.bridge = Bridge(self.shell, self)
+        self._comm_messages: SimpleQueue[tuple[list[bytes], Message]] = SimpleQueue()
+        self._comm_thread: threading.Thread | None = None
+        self._answers: set[asyncio.Task[None]] = set()
+        self.control_handlers["openhands_request"] = self.openhands_request
+        front.install(self.shell, self.bridge)
+
+    def start(self) -> None:
+        super().start()
+        loop: Any = self.io_loop  # tornado's; the kernel always runs it on asyncio
+        self.bridge.serve_main(loop.asyncio_loop)
+
+    # Widgets of the agent
+
+    async def shell_channel_thread_main(self, msg: list[Any]) -> None:
+        """Pick out messages of the agent's comms before they queue up behind the running cell."""
+        own = self._agent_comm_message(msg)
+        if own is None:
+            await super().shell_channel_thread_main(msg)
+            return
+        if self._comm_thread is None:
+            self._comm_thread = threading.Thread(
+                target=self._handle_comm_messages, name="openhands-comm", daemon=True
+            )
+            self._comm_thread.start()
+        self._comm_messages.put(own)
+
+    def _agent_comm_message(self, msg: list[Any]) -> tuple[list[bytes], Message] | None:
+        if self.session is None:
+            return None
+        try:
+            idents, frames = self.session.feed_identities(msg, copy=False)
+            # Without the content, so that the signature stays unused for whoever takes the message.
+            peek = self.session.deserialize(frames, content=False, copy=False)
+            if peek["header"]["msg_type"] not in ("comm_msg", "comm_close"):
+                return None
+            if not self.bridge.owns_comm(self.session.unpack(peek["content"]).get("comm_id")):
+                return None
+            return idents, self.session.deserialize(frames, content=True, copy=False)
+        except (ValueError, KeyError):
+            return None  # not well-formed: the stock path reports it
+
+    def _handle_comm_messages(self) -> None:
+        while True:
+            _, msg = self._comm_messages.get()
+            contextvars.copy_context().run(self._handle_comm_message, msg)
+
+    def _handle_comm_message(self, msg: Message) -> None:
+        # For this thread only: the running cell keeps its own parent.
+        self._shell_parent.set(msg)
+        self.shell.set_thread_parent(msg)
+        self._publish_status("busy", "shell", parent=msg)
+        try:
+            self.shell_handlers[msg["header"]["msg_type"]](None, [], msg)
+        except Exception:
+            # The edge of the kernel: a failing click must not end the thread of all clicks.
+            self.log.exception("A message of the agent's widget could not be handled")
+        finally:
+            with self.bridge.held_parent() as parent:
+                self._publish_status("idle", "shell", parent=msg)
+                if parent is not None:
+                    # Front ends take "idle" for the whole kernel, but the cell still runs.
+                    self._publish_status("busy", "shell", parent=parent)
+
+    # Requests from other processes
+
+    async def openhands_request(self, stream: Any, ident: Any, parent: Message) -> None:
+        """Answer later: an interrupt must not wait on the control channel behind this request."""
+        answer = asyncio.ensure_future(self._answer(stream, ident, parent))
+        self._answers.add(answer)
+        answer.add_done_callback(self._answers.discard)
+
+    async def _answer(self, stream: Any, ident: Any, parent: Message) -> None:
+        content = await self.bridge.answer(parent["content"])
+        self.session.send(stream, "openhands_reply", content, parent, ident=ident)
+
+
+class OpenHandsKernelApp(IPKernelApp):
+    """The kernel process."""
+
+    def init_path(self) -> None:
+        """Put the working folder on the path, even if `-P` on the command line had kept it off."""
+        if "-P" not in sys.orig_argv or self.ignore_cwd or "" in sys.path:
+            super().init_path()
+            return
+        places = (at for at, entry in enumerate(sys.path) if entry.endswith("-packages"))
+        sys.path.insert(next(places, 0), "")
