@@ -162,6 +162,11 @@ def config_path(environ: Mapping[str, str] | None = None) -> Path:
     return Path(named).expanduser() if named else config_folder() / "config.toml"
 
 
+def child_environment(more: Mapping[str, str]) -> dict[str, str]:
+    """The environment of this process with `more`, for a kernel that is started."""
+    return {**os.environ, **more}
+
+
 def misspelt_variables(environ: Mapping[str, str] | None = None) -> dict[str, str]:
     """Variables that look like ours but are not, each with the one that was probably meant."""
     known = [option.variable for option in OPTIONS]

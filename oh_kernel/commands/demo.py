@@ -1,0 +1,108 @@
+"""How does a newcomer see the agent at work? The quickstart notebook, in the real kernel."""
+
+import argparse
+import importlib.util
+import shutil
+import sys
+from pathlib import Path
+from typing import Any
+
+from oh_kernel.commands.install import shipped_kernelspec
+from oh_kernel.errors import OpenHandsError, SettingsError
+from oh_kernel.settings import child_environment, load_settings
+
+NOTEBOOK = "quickstart.ipynb"
+FILES = "quickstart_files"
+SCRIPT = "quickstart.script.json"
+NEEDS = ("matplotlib", "nbclient", "pandas")
+
+
+def demo(arguments: argparse.Namespace) -> int:
+    """`oh-kernel demo`: 0 when every cell ran through; build/quickstart.ipynb is what came out."""
+    _check_libraries()
+    source = _shipped_notebooks()
+    build = Path.cwd() / "build"
+    variables = _model(source)
+    notebook = _laid_out(source, build)
+    failed = _run(notebook, variables)
+    print(_what_next(notebook, scripted="OPENHANDS_MODEL" in variables))
+    return int(failed)
+
+
+def _model(source: Path) -> dict[str, str]:
+    """Says whose words these are, and gives the variables of the kernel."""
+    settings = load_settings()
+    if settings.model is not None:
+        print(f"Demo with the model {settings.model} ({settings.origin('model')}).", flush=True)
+        return {}
+    print(
+        "Demo with scripted answers, as no model is set: the agent's words were written "
+        "beforehand,\neverything else (kernel, Python, shell, edits, plot) is real.",
+        flush=True,
+    )
+    return {"OPENHANDS_MODEL": f"scripted:{source / SCRIPT}"}
+
+
+def _check_libraries() -> None:
+    missing = [name for name in NEEDS if importlib.util.find_spec(name) is None]
+    if missing:
+        raise SettingsError(
+            f"The demo needs {', '.join(missing)}.",
+            remedy=f"Run: {sys.executable} -m pip install 'oh-kernel[demo]'",
+        )
+
+
+def _shipped_notebooks() -> Path:
+    """The folder of the notebooks: of the project in this folder, or as it was installed."""
+    package = Path(__file__).resolve().parents[1]
+    for folder in (Path.cwd(), package.parent, package):
+        if (folder / "notebooks" / NOTEBOOK).is_file():
+            return folder / "notebooks"
+    raise SettingsError(f"{NOTEBOOK} is missing.", remedy="Install oh-kernel again.")
+
+
+def _laid_out(source: Path, build: Path) -> Path:
+    """A copy of the notebook and its files in `build`, where it is run and can be run again."""
+    build.mkdir(exist_ok=True)
+    shutil.rmtree(build / FILES, ignore_errors=True)
+    ignored = shutil.ignore_patterns("__pycache__")
+    shutil.copytree(source / FILES, build / FILES, ignore=ignored)
+    return Path(shutil.copyfile(source / NOTEBOOK, build / NOTEBOOK))
+
+
+def _run(path: Path, variables: dict[str, str]) -> bool:
+    """Run the notebook and write it back with what came out; whether a cell raised."""
+    import nbformat  # this and the next import a JSON schema library and a Jupyter client
+    from nbclient.exceptions import CellExecutionError, DeadKernelError
+
+    from oh_kernel.commands.playback import Playback
+
+    notebook: Any = nbformat.read(path, as_version=4)  # type: ignore[no-untyped-call] # untyped
+    client = Playback.of(notebook, kernels=shipped_kernelspec().parent, folder=path.parent)
+    store = {"OPENHANDS_STORE_PATH": str(path.with_suffix(".sqlite"))}
+    try:
+        client.execute(env=child_environment(store | variables))
+    except CellExecutionError:
+        print("\nA cell failed, see above.", file=sys.stderr)
+        return True
+    except DeadKernelError as error:
+        raise OpenHandsError(
+            "The kernel ended before its time.", remedy="Run oh-kernel doctor."
+        ) from error
+    finally:
+        nbformat.write(notebook, path)  # type: ignore[no-untyped-call] # untyped
+    return False
+
+
+def _what_next(notebook: Path, *, scripted: bool) -> str:
+    shown = notebook.relative_to(Path.cwd())
+    program = Path(sys.executable).parent / "oh-kernel"
+    if program.is_relative_to(Path.cwd()):
+        program = program.relative_to(Path.cwd())
+    lines = ["", f"What came out is in {shown}. To open it in JupyterLab:", ""]
+    lines += [f"    {program} lab {shown}", ""]
+    if scripted:
+        lines += ["The same with a model of your own:", ""]
+        lines += [f"    OPENHANDS_MODEL=openai:gpt-5-mini OPENAI_API_KEY=... {program} demo"]
+        lines += [f"    OPENHANDS_MODEL=ollama:qwen3 {program} demo", ""]
+    return "\n".join(lines)
