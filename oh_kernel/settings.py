@@ -167,6 +167,18 @@ def child_environment(more: Mapping[str, str]) -> dict[str, str]:
     return {**os.environ, **more}
 
 
+def providers_with_key(environ: Mapping[str, str] | None = None) -> list[Provider]:
+    """The providers that could be asked as things stand, by their own variables or by `login`."""
+    variables = _of_providers(os.environ if environ is None else environ)
+    folder = config_folder()
+    return [
+        one
+        for one in PROVIDERS
+        if one.needs_key
+        and (any(name in variables for name in one.key_variables) or stored_key(one.name, folder))
+    ]
+
+
 def misspelt_variables(environ: Mapping[str, str] | None = None) -> dict[str, str]:
     """Variables that look like ours but are not, each with the one that was probably meant."""
     known = [option.variable for option in OPTIONS]
