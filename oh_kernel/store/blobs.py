@@ -35,7 +35,7 @@ def cut(text: bytes) -> tuple[bytes, list[Piece], dict[bytes, bytes]]:
     pieces: list[Piece] = []
     texts: dict[bytes, bytes] = {}
     end = offset = 0
-    if b'_content"' not in text:
+    if b'old_content"' not in text and b'new_content"' not in text:
         return text, pieces, texts
     for start, stop in _long_strings(text):
         kept.append(text[end:start])

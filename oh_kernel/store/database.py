@@ -38,6 +38,7 @@ from oh_kernel.store.repair import (
 BUSY_TRY_MS = 25
 BUSY_LIMIT_S = 20.0
 MAX_REPAIRS = 3
+CHECKPOINT_PAGES = 4000  # each checkpoint waits for the disk twice
 JOURNAL_KEPT_BYTES = 16 << 20
 CHECK_ALWAYS_BYTES = 8 << 20
 CHECK_AFTER_CRASH_BYTES = 64 << 20
@@ -114,6 +115,10 @@ class Database:
         with self.lock:
             self._closed = True
             self._drop_connection()
+
+    def __del__(self) -> None:
+        if hasattr(self, "_connection"):
+            self.close()
 
     def _patiently(self, attempt: Callable[[], T]) -> T:
         for pause_s in _pauses(self.path):
@@ -241,6 +246,7 @@ class Database:
         journal = self._journal or journal_mode_for(self.path.parent)
         connection.execute(f"PRAGMA page_size = {schema.PAGE_SIZE}")
         connection.execute(f"PRAGMA journal_mode = {journal}")
+        connection.execute(f"PRAGMA wal_autocheckpoint = {CHECKPOINT_PAGES}")
         connection.execute(f"PRAGMA journal_size_limit = {JOURNAL_KEPT_BYTES}")
         connection.execute("PRAGMA synchronous = NORMAL")
         # What is deleted is overwritten: it is private, and a repair must not find it again.

@@ -11,15 +11,13 @@ import time
 import uuid
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, NamedTuple, NoReturn, Self
+from typing import NamedTuple, NoReturn, Self
 
 from oh_kernel.errors import ConversationInUse
 from oh_kernel.store.conversations import make
+from oh_kernel.store.database import Database
 from oh_kernel.store.lockfile import LockFile, Mark
 from oh_kernel.store.process import Writer
-
-if TYPE_CHECKING:
-    from oh_kernel.store.sqlite import EventStore
 
 HEARTBEAT_S = 10.0
 TAKE_OVER_S = 45.0
@@ -47,15 +45,16 @@ class Claim(NamedTuple):
 class Lease:
     """The right to write one conversation, from `EventStore.lease` or the first append.
 
-    The store's lock guards every attribute; any thread may call the methods.
+    The database's lock guards every attribute; any thread may call the methods.
     """
 
-    def __init__(self, store: "EventStore", conversation_id: str, lock: LockFile, label: str):
+    def __init__(self, database: Database, conversation_id: str, lock: LockFile, label: str):
         self.conversation_id = conversation_id
         self.writer = Writer.this_process(uuid.uuid4().hex, label)
         self.number = 0
         self.next_index = 0
-        self._store = store
+        self.released = False
+        self._database = database
         self._lock = lock
 
     def beat(self) -> None:
@@ -63,11 +62,18 @@ class Lease:
 
         Raises ConversationInUse when another machine took the conversation over meanwhile.
         """
-        self._store.beat(self)
+        self._database.write(self._confirm)
 
     def release(self) -> None:
         """Give the conversation back; once more is harmless."""
-        self._store.release(self)
+        with self._database.lock:
+            if self.released:
+                return
+            self.released = True
+            try:
+                self._database.write(self._unregister)
+            finally:
+                self.drop()
 
     def register(self, connection: sqlite3.Connection) -> None:
         """Write the writer's row, and learn the conversation's number and next index."""
@@ -77,23 +83,6 @@ class Lease:
             " RETURNING number, next_index",
             (self.writer.token, self.writer.to_json(), time.time(), self.conversation_id),
         ).fetchall()
-
-    def unregister(self, connection: sqlite3.Connection) -> None:
-        """Take the writer's row away, if it is still this one."""
-        connection.execute(
-            "UPDATE conversations SET writer_token = NULL, writer = NULL, writer_beat = NULL"
-            " WHERE number = ? AND writer_token = ?",
-            (self.number, self.writer.token),
-        )
-
-    def confirm(self, connection: sqlite3.Connection) -> None:
-        """Renew the heartbeat, or raise ConversationInUse if the lease went to another."""
-        beat = connection.execute(
-            "UPDATE conversations SET writer_beat = ? WHERE number = ? AND writer_token = ?",
-            (time.time(), self.number, self.writer.token),
-        )
-        if not beat.rowcount:
-            self.refuse(connection)
 
     def refuse(self, connection: sqlite3.Connection) -> NoReturn:
         """Raise ConversationInUse: another has the conversation by now."""
@@ -119,6 +108,7 @@ class Lease:
 
     def forget(self) -> None:
         """Delete the lock file, once the conversation is deleted."""
+        self.released = True
         self._lock.remove()
 
     def __enter__(self) -> Self:
@@ -131,6 +121,23 @@ class Lease:
         trace: TracebackType | None,
     ) -> None:
         self.release()
+
+    def _unregister(self, connection: sqlite3.Connection) -> None:
+        """Take the writer's row away, if it is still this one."""
+        connection.execute(
+            "UPDATE conversations SET writer_token = NULL, writer = NULL, writer_beat = NULL"
+            " WHERE number = ? AND writer_token = ?",
+            (self.number, self.writer.token),
+        )
+
+    def _confirm(self, connection: sqlite3.Connection) -> None:
+        """Renew the heartbeat, or raise ConversationInUse if the lease went to another."""
+        beat = connection.execute(
+            "UPDATE conversations SET writer_beat = ? WHERE number = ? AND writer_token = ?",
+            (time.time(), self.number, self.writer.token),
+        )
+        if not beat.rowcount:
+            self.refuse(connection)
 
 
 def read_claim(connection: sqlite3.Connection, conversation_id: str) -> Claim:

@@ -38,7 +38,6 @@ CREATE TABLE conversations (
     writer TEXT,
     writer_beat REAL
 );
-CREATE INDEX conversations_updated ON conversations (updated_at);
 CREATE TABLE events (
     seq INTEGER PRIMARY KEY,                -- conversation number << 32 | index
     conversation TEXT NOT NULL,

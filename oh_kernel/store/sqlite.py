@@ -4,6 +4,7 @@ import asyncio
 import contextlib
 import sqlite3
 import time
+import weakref
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from types import TracebackType
@@ -44,8 +45,15 @@ class EventStore:
     ) -> None:
         self._label = label
         self._leases: dict[str, Lease] = {}
+        # No cycle of references: a store that is dropped frees its conversations at once.
+        this = weakref.ref(self)
+
+        def register_leases(connection: sqlite3.Connection) -> None:
+            if store := this():
+                store._register_leases(connection)
+
         self._database = Database(
-            path, read_only=read_only, journal=journal, on_reopen=self._register_leases
+            path, read_only=read_only, journal=journal, on_reopen=register_leases
         )
         self._lock = self._database.lock
 
@@ -99,7 +107,7 @@ class EventStore:
         """
         row = EventRow.of(event)
         lease = self._leases.get(conversation_id)
-        if lease is None:
+        if lease is None or lease.released:
             lease = await asyncio.to_thread(self.lease, conversation_id)
         index = await self._database.write_async(
             lambda connection: self._insert(connection, lease, row), full_sync=full_sync
@@ -150,12 +158,14 @@ class EventStore:
         """
         with self._lock:
             held = self._leases.get(conversation_id)
-            if held:
+            if held and not held.released:
                 return held
             claim = self._database.read(lambda c: read_claim(c, conversation_id))
             path = lock_path(self.path, conversation_id)
             lock = take_lock(path, conversation_id, claim)
-            lease = Lease(self, conversation_id, lock, self._label if label is None else label)
+            lease = Lease(
+                self._database, conversation_id, lock, self._label if label is None else label
+            )
             try:
                 self._database.account_for(read_mark(path))
                 self._database.write(lease.register)
@@ -165,21 +175,6 @@ class EventStore:
             lease.keep_mark(self._database.store_id)
             self._leases[conversation_id] = lease
             return lease
-
-    def beat(self, lease: Lease) -> None:
-        """See `Lease.beat`."""
-        self._database.write(lease.confirm)
-
-    def release(self, lease: Lease) -> None:
-        """See `Lease.release`."""
-        with self._lock:
-            if self._leases.get(lease.conversation_id) is not lease:
-                return
-            try:
-                self._database.write(lease.unregister)
-            finally:
-                del self._leases[lease.conversation_id]
-                lease.drop()
 
     def conversations(
         self, limit: int = 20, offset: int = 0, *, notebook: str | None = None
@@ -244,11 +239,8 @@ class EventStore:
         used: list[str] = []
         for name in conversations.outdated(everything, older_than_days, keep, max_bytes):
             try:
-                if name in self._leases:
-                    used.append(name)
-                else:
-                    self._delete(name)
-                    deleted.append(name)
+                self._delete(name, spare_own=True)
+                deleted.append(name)
             except ConversationInUse:
                 used.append(name)
         if deleted:
@@ -262,7 +254,7 @@ class EventStore:
         with self._lock, contextlib.ExitStack() as last:
             last.callback(self._database.close)
             for lease in list(self._leases.values()):
-                last.callback(self.release, lease)
+                last.callback(lease.release)
 
     def __enter__(self) -> Self:
         return self
@@ -299,14 +291,18 @@ class EventStore:
         return index
 
     def _register_leases(self, connection: sqlite3.Connection) -> None:
-        for lease in self._leases.values():
+        held = [lease for lease in self._leases.values() if not lease.released]
+        for lease in held:
             lease.register(connection)
             lease.keep_mark(self._database.store_id)
 
-    def _delete(self, conversation_id: str) -> None:
+    def _delete(self, conversation_id: str, *, spare_own: bool = False) -> None:
         if not self.conversation(conversation_id):
             return
         with self._lock:
+            held = self._leases.get(conversation_id)
+            if spare_own and held and not held.released:
+                raise ConversationInUse(f"Conversation {conversation_id} is in use here.")
             lease = self.lease(conversation_id)
             lease.forget_mark()
             self._database.write(lambda c: conversations.delete(c, conversation_id))
