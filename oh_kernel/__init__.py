@@ -4,7 +4,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from oh_kernel.conversation import Conversation
+    from oh_kernel.conversation.conversation import Conversation
     from oh_kernel.errors import OpenHandsError
     from oh_kernel.settings import Settings, load_settings
     from oh_kernel.store import EventStore
@@ -23,7 +23,7 @@ __all__ = [
 
 # Imported when first asked for: a kernel that starts pays for none of them.
 _HOMES = {
-    "Conversation": "oh_kernel.conversation",
+    "Conversation": "oh_kernel.conversation.conversation",
     "EventStore": "oh_kernel.store",
     "OpenHandsError": "oh_kernel.errors",
     "Settings": "oh_kernel.settings",
