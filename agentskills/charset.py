@@ -118,7 +118,8 @@ def _telling_lines(data: bytes) -> Iterator[bytes]:
 def _is_mostly_utf8(sample: bytes) -> bool:
     text = sample.decode("utf-8", "surrogateescape")
     stray = sum("\udc80" <= character <= "\udcff" for character in text)
-    return sum(character > "\x7f" for character in text) > 2 * stray
+    valid = sum(character > "\x7f" for character in text) - stray
+    return 2 * valid >= stray  # in other charsets few pairs are UTF-8 by accident
 
 
 def _legacy_charset(sample: bytes) -> str:

@@ -10,10 +10,16 @@ from typing import Annotated, Literal, TypeVar
 
 from pydantic import Field, WithJsonSchema
 
-from agentskills.disk import MAX_FILE_BYTES, read_bytes, remove_file, replace_bytes, resolved
+from agentskills.disk import (
+    MAX_FILE_BYTES,
+    create_bytes,
+    read_bytes,
+    remove_file,
+    replace_bytes,
+    resolved,
+)
 from agentskills.editing import FileText, new_file, printable, read_file
 from agentskills.errors import CannotRead, CannotWrite, EditingError, FileChanged, FileTooLarge
-from oh_kernel.errors import OpenHandsError
 from oh_kernel.events import Action, ImageContent, Observation, TextContent, ToolAnnotations
 from oh_kernel.tools.base import Preview, Tool, ToolContext, ToolExecutor, clip
 from oh_kernel.tools.edit_history import EditHistory, Step
@@ -104,19 +110,17 @@ class FileEditorExecutor(ToolExecutor[FileEditorAction, FileEditorObservation]):
             return None
         return Preview(path, _text_of(step.before), printable(step.after.text))
 
-    def revert(self, path: str | Path, old_text: str | None, new_text: str) -> str:
-        """Take back an applied edit that a person rejects; the texts are those of its observation.
+    def revert(self, path: Path, old_text: str | None, new_text: str | None) -> str | None:
+        """Take back an applied edit that a person rejects; the reason why not, if it cannot be.
 
-        OpenHandsError when the file no longer holds the new text, or cannot be written.
+        The texts are those of the edit's observation, None where there was no file. Nothing is
+        written when the file no longer holds the new text.
         """
         try:
             self._revert(resolved(path), old_text, new_text)
         except EditingError as error:
-            raise OpenHandsError(
-                f"The edit of {path} was not taken back. {error}",
-                remedy="Change the file by hand, or tell the agent what to change.",
-            ) from error
-        return f"{path} was removed again." if old_text is None else f"{path} was restored."
+            return str(error)
+        return None
 
     def _carried_out(self, action: FileEditorAction, path: Path) -> FileEditorObservation:
         match action.command:
@@ -213,7 +217,10 @@ class FileEditorExecutor(ToolExecutor[FileEditorAction, FileEditorObservation]):
         answer = after_undo(step.before, path)
         return _changed("undo_edit", path, answer, step.after, step.before)
 
-    def _revert(self, target: Path, old_text: str | None, new_text: str) -> None:
+    def _revert(self, target: Path, old_text: str | None, new_text: str | None) -> None:
+        if new_text is None:  # an undo had removed the file
+            create_bytes(target, new_file(target, old_text or "").data)
+            return
         data = read_bytes(target, max_bytes=self.max_file_bytes)
         step = self._history.last(target)
         if step and step.after.data == data and _text_of(step.before) == old_text:

@@ -37,7 +37,7 @@ def text_of(data: bytes) -> FileText:
 
 # Lines of one file, each with its own ending; "@@" marks the place of the edit.
 LINE = st.text(
-    st.characters(codec="latin-1", exclude_characters="\r\n@", exclude_categories=("Cc",)),
+    st.characters(codec="latin-1", exclude_characters="\r\n@", exclude_categories=["Cc"]),
     max_size=8,
 )
 ENDING = st.sampled_from(["\n", "\r\n"])

@@ -155,8 +155,8 @@ def test_FE_05_texts_are_taken_literally(tmp_path: Path, call: Call) -> None:
         "page.md": b"name:  \nend\n",
         "dup.txt": b"x\ny\nx\n",
     }
-    for name, content in files.items():
-        (tmp_path / name).write_bytes(content)
+    for file, original in files.items():
+        (tmp_path / file).write_bytes(original)
 
     def replace(name: str, old: str, new: str) -> FileEditorObservation:
         return call("str_replace", name, old_str=old, new_str=new)
