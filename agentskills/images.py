@@ -4,6 +4,7 @@ import struct
 import zlib
 from dataclasses import dataclass
 
+_GIF_HEADER_BYTES = 13
 _JPEG_SIZE_MARKERS = set(range(0xC0, 0xD0)) - {0xC4, 0xC8, 0xCC}
 
 
@@ -56,7 +57,7 @@ def _jpeg_size(data: bytes) -> tuple[int, int] | None:
 
 
 def _gif_size(data: bytes) -> tuple[int, int] | None:
-    if not data.startswith((b"GIF87a", b"GIF89a")):
+    if not data.startswith((b"GIF87a", b"GIF89a")) or len(data) < _GIF_HEADER_BYTES + 1:
         return None
     width, height = struct.unpack_from("<HH", data, 6)
     return width, height
