@@ -6,6 +6,7 @@ Registered at kernel start, so nothing heavy is imported before the first Tab.
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -113,10 +114,12 @@ def _values(option: Option | None, shell: Any) -> Iterable[str]:
 
 def _settings(shell: Any) -> Settings:
     """Those of the notebook when it has begun to use the agent, else as they would be."""
+    if shell is not None and (module := sys.modules.get("oh_kernel.kernel.session")):
+        settings: Settings = module.session_for(shell).settings
+        return settings
     from oh_kernel.settings import load_settings  # imports pydantic
 
-    session = getattr(getattr(shell, "openhands", None), "session", None)
-    return session.settings if session else load_settings()
+    return load_settings()
 
 
 def _models(settings: Settings) -> list[str]:

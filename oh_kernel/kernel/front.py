@@ -16,6 +16,9 @@ from IPython.core.magic import no_var_expand
 
 from oh_kernel.imports import libraries_unshadowed
 from oh_kernel.kernel.bridge import Bridge
+from oh_kernel.kernel.commands import usage
+from oh_kernel.kernel.completion import add_completion
+from oh_kernel.kernel.config import add_options
 from oh_kernel.kernel.transform import MAGIC, CellTransform
 from oh_kernel.loop import run_blocking, spawn
 
@@ -34,6 +37,8 @@ def install(shell: Any, bridge: Bridge | None = None, run_cell: RunCell | None =
     shell.events.register("pre_run_cell", front.remember_cell)
     shell.register_magic_function(front.line_magic, "line", MAGIC)
     shell.register_magic_function(front.cell_magic, "cell", MAGIC)
+    add_options(shell)
+    add_completion(shell)
     if "skills" not in shell.user_ns:
         shell.push({"skills": _Skills()}, interactive=False)
     return front
@@ -96,6 +101,10 @@ class Front:
         if body is None or self._cell.endswith("\n"):
             return body
         return body.removesuffix("\n")
+
+
+# What `%openhands?` shows.
+Front.line_magic.__doc__ = Front.cell_magic.__doc__ = usage()
 
 
 async def _result_of(work: concurrent.futures.Future[object]) -> object:
