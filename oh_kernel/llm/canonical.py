@@ -74,7 +74,7 @@ class Canonical:
     def portable(self, text: str) -> str:
         """`text` with a placeholder for each path that is another one elsewhere."""
         for placeholder, path in self._paths:
-            text = re.sub(rf"{re.escape(path)}(?![\w.-])", placeholder, text)
+            text = re.sub(rf"{re.escape(path)}(?![\w-]|\.\w)", placeholder, text)
         return KEY_LIKE.sub("<key>", text)
 
     def local(self, text: str, *, in_json: bool = False) -> str:

@@ -19,6 +19,7 @@ from oh_kernel.events import (
     TextContent,
     ThinkingBlock,
 )
+from oh_kernel.events.text import without_lone_surrogates
 from oh_kernel.llm.base import ToolSpec
 from oh_kernel.llm.sendable import sendable
 
@@ -251,12 +252,18 @@ def _reasoning_parts(message: Message, dialect: Dialect) -> "Iterator[ThinkingPa
             yield ThinkingPart(
                 content=summary, id=item.id, signature=signature, provider_name=dialect.system
             )
-    elif dialect.kind == "chat" and dialect.thinking_field and message.reasoning_content:
+    elif dialect.kind == "chat" and dialect.thinking_field and _is_of_chat_model(message):
         yield ThinkingPart(
-            content=message.reasoning_content,
+            content=message.reasoning_content or "",
             id=dialect.thinking_field,
             provider_name=dialect.system,
         )
+
+
+def _is_of_chat_model(message: Message) -> bool:
+    """Whether the reasoning is the plain text of a chat model, not that of opaque blocks."""
+    opaque = message.thinking_blocks or message.responses_reasoning_item
+    return bool(message.reasoning_content) and not opaque
 
 
 def _signed_parts(message: Message, dialect: Dialect) -> "Iterator[ThinkingPart]":
@@ -287,15 +294,20 @@ def from_response(response: "ModelResponse", kind: Kind) -> Message:
     return Message(
         role="assistant",
         content=[
-            TextContent(text=p.content)
+            TextContent(text=without_lone_surrogates(p.content))
             for p in response.parts
             if isinstance(p, TextPart) and p.content
         ],
         tool_calls=_calls(response, kind) or None,
-        reasoning_content="\n\n".join(p.content for p in thinking if p.content) or None,
+        reasoning_content=_plain_reasoning(thinking) or None,
         thinking_blocks=_thinking_blocks(thinking) if kind == "anthropic" else [],
         responses_reasoning_item=_reasoning_item(thinking) if kind == "responses" else None,
     )
+
+
+def _plain_reasoning(parts: "Sequence[ThinkingPart]") -> str:
+    text = "\n\n".join(part.content for part in parts if part.content)
+    return str(without_lone_surrogates(text))
 
 
 def _calls(response: "ModelResponse", kind: Kind) -> list[MessageToolCall]:
@@ -313,7 +325,7 @@ def _calls(response: "ModelResponse", kind: Kind) -> list[MessageToolCall]:
 def _written_arguments(call: "ToolCallPart", kind: Kind) -> str:
     """The text the model wrote. Anthropic writes none for a call without arguments."""
     if isinstance(call.args, str) and call.args:
-        return call.args
+        return str(without_lone_surrogates(call.args))
     return call.args_as_json_str() if call.args or kind == "anthropic" else ""
 
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from oh_kernel.errors import ContentPolicyRefused, ModelError, ModelUnavailable
 from oh_kernel.events import Message
 from oh_kernel.events.base import new_id
+from oh_kernel.events.text import without_lone_surrogates
 from oh_kernel.llm import failures
 from oh_kernel.llm.base import (
     Completion,
@@ -184,22 +185,30 @@ class _Calls:
 
         match event:
             case library.PartStartEvent(part=library.TextPart(content=text)):
-                return TextDelta(text) if text else None
+                return _text(text)
+            case library.PartDeltaEvent(delta=library.TextPartDelta(content_delta=text)):
+                return _text(text)
             case library.PartStartEvent(part=library.ThinkingPart(content=text)):
-                return ReasoningDelta(text) if text else None
+                return _reasoning(text)
+            case library.PartDeltaEvent(delta=library.ThinkingPartDelta(content_delta=text)):
+                return _reasoning(text or "")
             case library.PartStartEvent(index=index, part=library.ToolCallPart() as call):
                 self._by_part[index] = (len(self._by_part), call.tool_name)
                 return self._piece(index, call.args)
-            case library.PartDeltaEvent(delta=library.TextPartDelta(content_delta=text)):
-                return TextDelta(text) if text else None
-            case library.PartDeltaEvent(delta=library.ThinkingPartDelta(content_delta=text)):
-                return ReasoningDelta(text) if text else None
             case library.PartDeltaEvent(index=index, delta=library.ToolCallPartDelta() as piece):
                 return self._piece(index, piece.args_delta) if index in self._by_part else None
             case _:
                 return None
 
-    def _piece(self, index: int, arguments: object) -> ToolCallDelta:
+    def _piece(self, index: int, arguments: "str | dict[str, Any] | None") -> ToolCallDelta:
         number, name = self._by_part[index]
-        text = arguments if isinstance(arguments, str) else json.dumps(arguments or {})
-        return ToolCallDelta(number, name, text if arguments else "")
+        text = json.dumps(arguments) if isinstance(arguments, dict) else arguments or ""
+        return ToolCallDelta(number, name, without_lone_surrogates(text))
+
+
+def _text(text: str) -> TextDelta | None:
+    return TextDelta(without_lone_surrogates(text)) if text else None
+
+
+def _reasoning(text: str) -> ReasoningDelta | None:
+    return ReasoningDelta(without_lone_surrogates(text)) if text else None

@@ -11,7 +11,7 @@ import json
 import re
 from collections.abc import Sequence
 
-from oh_kernel.events import Message, MessageToolCall
+from oh_kernel.events import Message, MessageToolCall, TextContent
 from oh_kernel.events.text import without_lone_surrogates
 
 MALFORMED_KEY = "malformed_arguments"
@@ -26,6 +26,7 @@ _FOREIGN = re.compile(r"[^a-zA-Z0-9_-]")
 
 def sendable(messages: Sequence[Message]) -> list[Message]:
     """`messages` with every call answered once, directly after it, under an id of its own."""
+    messages = [_encodable(message) for message in messages]
     sent: list[Message] = []
     ids = _Ids()
     position = 0
@@ -39,6 +40,19 @@ def sendable(messages: Sequence[Message]) -> list[Message]:
         elif message.role != "tool" and not _is_empty_reply(message):
             sent.append(message)
     return sent
+
+
+def _encodable(message: Message) -> Message:
+    """The message without lone surrogates, which no UTF-8 body can hold."""
+    strings = [part.text for part in message.content if isinstance(part, TextContent)]
+    strings += [message.reasoning_content or "", message.tool_call_id or "", message.name or ""]
+    for call in message.tool_calls or ():
+        strings += [call.id, call.name, call.arguments]
+    try:
+        "".join(strings).encode()
+    except UnicodeEncodeError:
+        return Message.model_validate(without_lone_surrogates(message.model_dump()))
+    return message
 
 
 class _Ids:
@@ -61,7 +75,7 @@ def _valid_id(wanted: str) -> str:
     cleaned = _FOREIGN.sub("_", wanted) or "call"
     if cleaned == wanted and len(wanted) <= MAX_ID_CHARS:
         return cleaned
-    digest = hashlib.sha256(wanted.encode("utf-8", "surrogatepass")).hexdigest()[:8]
+    digest = hashlib.sha256(wanted.encode()).hexdigest()[:8]
     return f"{cleaned[: MAX_ID_CHARS - 9]}_{digest}"
 
 
@@ -113,8 +127,7 @@ def valid_arguments(arguments: str) -> str:
     except (ValueError, RecursionError):
         parsed = None
     if not isinstance(parsed, dict):
-        quoted = without_lone_surrogates(arguments[:MAX_MALFORMED_CHARS])
-        return json.dumps({MALFORMED_KEY: quoted}, ensure_ascii=False)
+        return json.dumps({MALFORMED_KEY: arguments[:MAX_MALFORMED_CHARS]}, ensure_ascii=False)
     # An escape such as \ud83d is ASCII in the text and a lone surrogate once it is read.
     mended = without_lone_surrogates(parsed)
     return arguments if mended == parsed else json.dumps(mended, ensure_ascii=False)

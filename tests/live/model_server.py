@@ -7,6 +7,7 @@
 
 A script is a list of turns; the turn with number k answers the request whose history holds k
 replies of the model, so a request that is sent again gets the same turn. Past its end: "done".
+In place of a turn, a list holds what the first, second, ... request for it gets.
 A turn is a JSON object with any of
 
     content, reasoning   texts
@@ -36,6 +37,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 Turn = dict[str, Any]
+Script = Sequence[Turn | list[Turn]]
 
 
 @dataclass
@@ -62,7 +64,7 @@ class Request:
 class ModelServer:
     """The server, in a thread of its own, for as long as the `with` block lasts."""
 
-    def __init__(self, script: Sequence[Turn]) -> None:
+    def __init__(self, script: Script) -> None:
         self.script = list(script)
         self.requests: list[Request] = []
         self._lock = threading.Lock()
@@ -109,6 +111,8 @@ class ModelServer:
         with self._lock:
             tries = self._tries.get(number, 0)
             self._tries[number] = tries + 1
+        if isinstance(turn, list):
+            return number, turn[min(tries, len(turn) - 1)], None
         failures = turn.get("fail", [])
         forever = turn.get("fail_for_ever")
         return number, turn, failures[tries] if tries < len(failures) else forever
