@@ -15,6 +15,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import accumulate, islice, pairwise
 from pathlib import Path
 from typing import Self
 
@@ -22,6 +23,7 @@ from agentskills.charset import Charset, detect
 from agentskills.disk import MAX_FILE_BYTES, create_bytes, read_bytes, replace_bytes
 from agentskills.errors import BinaryFile, EditingError, LineOutOfRange, ManyMatches, NoMatch
 
+_MOST_MATCHES = 10_000  # that are looked for; an error that names more helps nobody
 _LONE_SURROGATE = re.compile("[\ud800-\udfff]")
 
 
@@ -55,11 +57,11 @@ class FileText:
     def replaced(self, old: str, new: str) -> Self:
         """The file with the one occurrence of `old` replaced; NoMatch or ManyMatches otherwise."""
         old = self._with_lf(old)
-        starts = list(self._occurrences(old))
+        starts = list(islice(self._occurrences(old), _MOST_MATCHES))
         if not starts:
             raise NoMatch
         if len(starts) > 1:
-            raise ManyMatches(sorted({self.line_number(start) for start in starts}))
+            raise ManyMatches(self._line_numbers(starts))
         return self.spliced(starts[0], starts[0] + len(old), new)
 
     def inserted(self, after_line: int, new: str) -> Self:
@@ -128,6 +130,11 @@ class FileText:
         while start != -1:
             yield start
             start = self.text.find(old, start + 1)
+
+    def _line_numbers(self, indices: list[int]) -> list[int]:
+        """The lines of ascending indices, each once; every stretch of text is counted once."""
+        between = [self.text.count("\n", start, end) for start, end in pairwise([0, *indices])]
+        return sorted({1 + count for count in accumulate(between)})
 
     def _line_start(self, lines_before: int) -> int:
         start = 0

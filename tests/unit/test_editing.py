@@ -189,6 +189,15 @@ def test_matches_are_counted_with_overlap_and_named_by_line() -> None:
         text_of(b"\tcc main.c\n").replaced("        cc main.c", "x")
 
 
+def test_countless_matches_are_refused_at_once() -> None:
+    file = text_of(b"x y x\n" * 1_000_000)
+    with pytest.raises(ManyMatches) as raised:
+        file.replaced("x", "z")
+    assert raised.value.line_numbers == list(range(1, 5001))
+    with pytest.raises(ManyMatches):
+        file.replaced("", "z")
+
+
 def test_insertion_outside_the_file_names_the_range() -> None:
     with pytest.raises(LineOutOfRange) as raised:
         text_of(b"a\nb\n").inserted(3, "x")

@@ -306,7 +306,7 @@ def test_numbers_are_right_where_lines_are_left_out(workspace: Path, call: Call)
 
 
 @pytest.mark.parametrize("length", [100, 399, 500, 5_000, 50_000])
-@pytest.mark.parametrize("count", [1, 3, 200])
+@pytest.mark.parametrize("count", [1, 3, 50])
 def test_every_answer_keeps_to_the_cap(
     length: int, count: int, workspace: Path, call: Call
 ) -> None:
