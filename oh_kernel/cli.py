@@ -137,3 +137,7 @@ def _add_prune(parser: argparse.ArgumentParser) -> None:
 
 def _add_store_path(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--store-path", dest="option_store_path", metavar="FILE", help="the store")
+
+
+if __name__ == "__main__":
+    sys.exit(main())

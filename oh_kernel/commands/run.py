@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TextIO
 
 from oh_kernel.cli import options_given
+from oh_kernel.commands.stdout import only_ours
 from oh_kernel.conversation.conversation import Conversation
 from oh_kernel.conversation.log import Listener, ToolOutput
 from oh_kernel.conversation.state import Status
@@ -54,7 +55,7 @@ def do_task(arguments: argparse.Namespace, make_llm: MakeLLM | None = None) -> i
     settings = _entered(settings, arguments.folder)
     if not arguments.json:
         return _turn(task, settings, make_llm, ConsoleTranscript(sys.stdout))
-    with _only_ours(sys.stdout) as stream:
+    with only_ours() as stream:
         return _turn(task, settings, make_llm, JsonLines(stream))
 
 
@@ -91,26 +92,3 @@ def _report(conversation: Conversation) -> None:
         print(f"oh-kernel: {calls} refused, as nobody could confirm them", file=sys.stderr)
     for call in conversation.waiting_calls:
         print(f"oh-kernel: {call.tool_name} waits for a confirmation", file=sys.stderr)
-
-
-class _only_ours:
-    """A stream to the stdout of this process that nothing else can write to: what the agent's
-    code and its children print goes to stderr meanwhile.
-    """
-
-    def __init__(self, stdout: TextIO) -> None:
-        self._stdout = stdout
-
-    def __enter__(self) -> TextIO:
-        self._stdout.flush()
-        self._kept = os.dup(1)
-        os.dup2(2, 1)
-        self._stream = os.fdopen(os.dup(self._kept), "w", encoding="utf-8")
-        sys.stdout = sys.stderr
-        return self._stream
-
-    def __exit__(self, *_: object) -> None:
-        sys.stdout = self._stdout
-        self._stream.close()
-        os.dup2(self._kept, 1)
-        os.close(self._kept)
