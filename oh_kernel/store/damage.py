@@ -4,6 +4,8 @@ import sqlite3
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from oh_kernel.errors import StoreError
+
 _BUSY = {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED}
 _DAMAGED = {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_FORMAT}
 
@@ -60,6 +62,14 @@ def is_damage(error: sqlite3.Error) -> bool:
 def is_moved(error: sqlite3.Error) -> bool:
     """Whether SQLite found that the file no longer has its name."""
     return getattr(error, "sqlite_errorcode", 0) == sqlite3.SQLITE_READONLY_DBMOVED
+
+
+def unusable(path: Path, error: Exception) -> StoreError:
+    """What the user is told when neither waiting nor a repair can help."""
+    return StoreError(
+        f"The event log {path} cannot be used: {error}.",
+        remedy="Check the disk and the rights of its folder, or set OPENHANDS_STORE_PATH.",
+    )
 
 
 def _code(error: sqlite3.Error) -> int:

@@ -23,7 +23,7 @@ from urllib.parse import quote
 
 from oh_kernel.errors import StoreError
 from oh_kernel.store import schema
-from oh_kernel.store.damage import DamagedRow, RepairReport, is_busy, is_damage, is_moved
+from oh_kernel.store.damage import DamagedRow, RepairReport, is_busy, is_damage, is_moved, unusable
 from oh_kernel.store.filesystem import JournalMode, journal_mode_for, make_private
 from oh_kernel.store.lockfile import Mark
 from oh_kernel.store.losses import marks_ahead, record_losses, was_emptied
@@ -90,13 +90,13 @@ class Database:
 
         A commit that waits for the disk (`full_sync`) is handed to a thread.
         """
-        for pause_s in _pauses(self.path):
+        pauses = _pauses(self.path)
+        while True:
             with contextlib.suppress(_Busy):
                 if full_sync:
                     return await asyncio.to_thread(self._try, lambda: self._transact(work, True))
                 return self._try(lambda: self._transact(work, False))
-            await asyncio.sleep(pause_s)
-        raise AssertionError("the pauses end in an error")
+            await asyncio.sleep(next(pauses))
 
     def run_outside_transaction(self, statement: str) -> None:
         """Run a statement that SQLite allows only outside a transaction (VACUUM, a checkpoint)."""
@@ -121,11 +121,11 @@ class Database:
             self.close()
 
     def _patiently(self, attempt: Callable[[], T]) -> T:
-        for pause_s in _pauses(self.path):
+        pauses = _pauses(self.path)
+        while True:
             with contextlib.suppress(_Busy):
                 return self._try(attempt)
-            time.sleep(pause_s)
-        raise AssertionError("the pauses end in an error")
+            time.sleep(next(pauses))
 
     def _try(self, attempt: Callable[[], T]) -> T:
         with self.lock:
@@ -134,6 +134,8 @@ class Database:
             except sqlite3.DatabaseError as error:
                 self._recover_from(error)
                 raise _Busy from error
+            except OSError as error:
+                raise unusable(self.path, error) from error
 
     def _recover_from(self, error: sqlite3.DatabaseError) -> None:
         """Make the next try possible, or raise an error if trying again cannot help."""
@@ -142,10 +144,7 @@ class Database:
         elif is_damage(error):
             self._repair(error)
         elif isinstance(error, sqlite3.OperationalError) and not is_busy(error):
-            raise StoreError(
-                f"The event log {self.path} cannot be used: {error}.",
-                remedy="Check the disk and the rights of its folder, or set OPENHANDS_STORE_PATH.",
-            ) from error
+            raise unusable(self.path, error) from error
         elif not is_busy(error):
             raise error
 
@@ -160,7 +159,10 @@ class Database:
             if self._connection and _identity(self.path) != self._identity:
                 self._drop_connection()  # another process was faster
                 return
-            found = repair(self.path, self._connection)
+            try:
+                found = repair(self.path, self._connection)
+            except (OSError, sqlite3.Error) as failure:  # the disk is full, or fails
+                raise unusable(self.path, failure) from error
             self._connection = None
             self._add_to_report(found)
 

@@ -14,13 +14,32 @@ from types import TracebackType
 from typing import NamedTuple, NoReturn, Self
 
 from oh_kernel.errors import ConversationInUse
+from oh_kernel.events import utc_now
 from oh_kernel.store.conversations import make
+from oh_kernel.store.damage import unusable
 from oh_kernel.store.database import Database
 from oh_kernel.store.lockfile import LockFile, Mark
 from oh_kernel.store.process import Writer
+from oh_kernel.store.rows import EventRow
 
 HEARTBEAT_S = 10.0
 TAKE_OVER_S = 45.0
+
+
+# A file that was removed under a running writer does not know what was counted before.
+_REGISTER = """
+UPDATE conversations SET
+    writer_token = :token, writer = :writer, writer_beat = :now,
+    lost = lost + max(0, :known - next_index), next_index = max(next_index, :known)
+WHERE id = :id RETURNING number, next_index
+"""
+_TAKE_INDEX = """
+UPDATE conversations SET
+    next_index = next_index + 1, bytes = bytes + :size, updated_at = :now, writer_beat = :beat,
+    last_timestamp = max(last_timestamp, :timestamp)
+WHERE number = :number AND writer_token = :token
+RETURNING next_index - 1
+"""
 
 
 class Claim(NamedTuple):
@@ -64,6 +83,10 @@ class Lease:
         """
         self._database.write(self._confirm)
 
+    async def beat_async(self) -> None:
+        """`beat` for an event loop."""
+        await self._database.write_async(self._confirm)
+
     def release(self) -> None:
         """Give the conversation back; once more is harmless."""
         with self._database.lock:
@@ -79,14 +102,32 @@ class Lease:
         """Write the writer's row, and learn the conversation's number and next index."""
         make(connection, self.conversation_id)
         [(self.number, self.next_index)] = connection.execute(
-            "UPDATE conversations SET writer_token = ?, writer = ?, writer_beat = ? WHERE id = ?"
-            " RETURNING number, next_index",
-            (self.writer.token, self.writer.to_json(), time.time(), self.conversation_id),
+            _REGISTER,
+            {
+                "token": self.writer.token,
+                "writer": self.writer.to_json(),
+                "now": time.time(),
+                "known": self.next_index,
+                "id": self.conversation_id,
+            },
         ).fetchall()
 
-    def refuse(self, connection: sqlite3.Connection) -> NoReturn:
-        """Raise ConversationInUse: another has the conversation by now."""
-        raise in_use(self.conversation_id, read_claim(connection, self.conversation_id))
+    def take_index(self, connection: sqlite3.Connection, row: EventRow) -> int:
+        """Count an event in and give its index; ConversationInUse if the lease went to another."""
+        taken = connection.execute(
+            _TAKE_INDEX,
+            {
+                "size": row.size,
+                "now": utc_now(),
+                "beat": time.time(),
+                "timestamp": row.timestamp,
+                "number": self.number,
+                "token": self.writer.token,
+            },
+        ).fetchall()
+        if not taken:
+            self._refuse(connection)
+        return int(taken[0][0])
 
     def keep_mark(self, store_id: str) -> None:
         """Write the whole mark into the lock file."""
@@ -137,7 +178,10 @@ class Lease:
             (time.time(), self.number, self.writer.token),
         )
         if not beat.rowcount:
-            self.refuse(connection)
+            self._refuse(connection)
+
+    def _refuse(self, connection: sqlite3.Connection) -> NoReturn:
+        raise in_use(self.conversation_id, read_claim(connection, self.conversation_id))
 
 
 def read_claim(connection: sqlite3.Connection, conversation_id: str) -> Claim:
@@ -152,13 +196,9 @@ def read_claim(connection: sqlite3.Connection, conversation_id: str) -> Claim:
 def take_lock(path: Path, conversation_id: str, claim: Claim) -> LockFile:
     """The lock of a conversation, or ConversationInUse, which names the one who has it."""
     try:
-        lock = LockFile(path)
-    except BlockingIOError:
-        if not claim.is_stale_elsewhere():
-            raise in_use(conversation_id, claim) from None
-        # The lock of a machine that is gone. A new file is free of it.
-        path.unlink(missing_ok=True)
-        lock = LockFile(path)
+        lock = _lock(path, conversation_id, claim)
+    except OSError as error:
+        raise unusable(path, error) from error
     if claim.is_live_elsewhere() or _alive_without_locks(claim, lock):
         lock.close()
         raise in_use(conversation_id, claim)
@@ -175,6 +215,17 @@ def in_use(conversation_id: str, claim: Claim) -> ConversationInUse:
         f"Conversation {conversation_id} is in use by {owner}; it can be read but not continued.",
         remedy=remedy,
     )
+
+
+def _lock(path: Path, conversation_id: str, claim: Claim) -> LockFile:
+    try:
+        return LockFile(path)
+    except BlockingIOError:
+        if not claim.is_stale_elsewhere():
+            raise in_use(conversation_id, claim) from None
+    # The lock of a machine that is gone. A new file is free of it.
+    path.unlink(missing_ok=True)
+    return LockFile(path)
 
 
 def _alive_without_locks(claim: Claim, lock: LockFile) -> bool:

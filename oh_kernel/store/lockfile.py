@@ -50,7 +50,9 @@ class LockFile:
 
     def write_next_index(self, next_index: int) -> None:
         """Write the number alone: one system call after each commit, never synced."""
-        os.pwrite(self._fd, b"%0*d" % (_DIGITS, next_index), 0)
+        # The event is committed: a full disk, or a lease given up meanwhile, must not deny that.
+        with contextlib.suppress(OSError):
+            os.pwrite(self._fd, b"%0*d" % (_DIGITS, next_index), 0)
 
     def close(self) -> None:
         """Give the lock back; closing twice is harmless."""

@@ -3,7 +3,6 @@
 import asyncio
 import contextlib
 import sqlite3
-import time
 import weakref
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -11,7 +10,7 @@ from types import TracebackType
 from typing import Any, Self
 
 from oh_kernel.errors import ConversationInUse
-from oh_kernel.events import Event, event_from_json, utc_now
+from oh_kernel.events import Event, event_from_json
 from oh_kernel.store import conversations
 from oh_kernel.store.conversations import ConversationInfo, PruneReport
 from oh_kernel.store.damage import RepairReport
@@ -22,13 +21,6 @@ from oh_kernel.store.lockfile import lock_path, read_mark
 from oh_kernel.store.rows import EventRow, read_by_id, read_page
 from oh_kernel.store.schema import INDEX_MASK
 
-_NEXT_INDEX = """
-UPDATE conversations SET
-    next_index = next_index + 1, bytes = bytes + :size, updated_at = :now, writer_beat = :beat,
-    last_timestamp = max(last_timestamp, :timestamp)
-WHERE number = :number AND writer_token = :token
-RETURNING next_index - 1
-"""
 # Frames of the log still hold what was deleted; a repair would find it there.
 _FORGET_OLD_FRAMES = "PRAGMA wal_checkpoint(TRUNCATE)"
 
@@ -268,20 +260,7 @@ class EventStore:
         self.close()
 
     def _insert(self, connection: sqlite3.Connection, lease: Lease, row: EventRow) -> int:
-        taken = connection.execute(
-            _NEXT_INDEX,
-            {
-                "size": row.size,
-                "now": utc_now(),
-                "beat": time.time(),
-                "timestamp": row.timestamp,
-                "number": lease.number,
-                "token": lease.writer.token,
-            },
-        ).fetchall()
-        if not taken:
-            lease.refuse(connection)
-        index = int(taken[0][0])
+        index = lease.take_index(connection, row)
         row.insert(connection, lease.conversation_id, lease.number, index)
         return index
 

@@ -13,19 +13,20 @@ import pytest
 from oh_kernel.errors import ConversationInUse
 from oh_kernel.events import Message, MessageEvent, TextContent
 from oh_kernel.store import EventStore
+from oh_kernel.store.filesystem import JournalMode
 
 WRITER = """
 import itertools, os, sys
 from oh_kernel.events import Message, MessageEvent, TextContent
 from oh_kernel.store import EventStore
 
-store = EventStore.open(sys.argv[1], label="victim.ipynb")
+store = EventStore.open(sys.argv[1], label="victim.ipynb", journal=sys.argv[2])
 for number in itertools.count():
     content = [TextContent(text=f"{number} " + "x" * (number * 37 % 9000))]
     event = MessageEvent(source="user", llm_message=Message(role="user", content=content))
     index = store.append("c", event, full_sync=number % 50 == 49)
     os.write(1, f"{index} {event.id}\\n".encode())
-    if len(sys.argv) > 2:
+    if len(sys.argv) > 3:
         sys.stdin.readline()
 """
 
@@ -36,8 +37,8 @@ def message(text: str) -> MessageEvent:
     )
 
 
-def start_writer(file: Path, *options: str) -> "subprocess.Popen[bytes]":
-    command = [sys.executable, "-c", WRITER, str(file), *options]
+def start_writer(file: Path, *options: str, journal: str = "wal") -> "subprocess.Popen[bytes]":
+    command = [sys.executable, "-c", WRITER, str(file), journal, *options]
     return subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
 
 
@@ -56,13 +57,13 @@ def kill_after(process: "subprocess.Popen[bytes]", seconds: float) -> bytes:
     return acknowledged
 
 
-def kill_again_and_again(file: Path, times: int) -> None:
+def kill_again_and_again(file: Path, times: int, journal: JournalMode = "wal") -> None:
     chance = random.Random(times)
     known: list[str] = []
     for _ in range(times):
-        acknowledged = kill_after(start_writer(file), chance.uniform(0, 0.12))
+        acknowledged = kill_after(start_writer(file, journal=journal), chance.uniform(0, 0.12))
         lines = acknowledged.decode().rpartition("\n")[0].splitlines()
-        with EventStore.open(file) as store:
+        with EventStore.open(file, journal=journal) as store:
             stored = [event.id for event in store.iterate("c")]
             assert stored[: len(known)] == known
             for line in lines:
@@ -77,6 +78,10 @@ def kill_again_and_again(file: Path, times: int) -> None:
 
 def test_kill_loses_no_acknowledged_event(tmp_path: Path) -> None:
     kill_again_and_again(tmp_path / "events.db", 20)
+
+
+def test_kill_loses_nothing_with_a_rollback_journal(tmp_path: Path) -> None:
+    kill_again_and_again(tmp_path / "events.db", 5, "delete")
 
 
 @pytest.mark.long

@@ -334,6 +334,32 @@ def test_forked_child_neither_uses_nor_spoils_the_store(tmp_path: Path) -> None:
         assert store.append("c", message("parent again")) == 1
 
 
+def test_many_open_a_new_file_at_once(tmp_path: Path) -> None:
+    file = tmp_path / "events.db"
+    together = threading.Barrier(8)
+
+    def open_and_append(number: int) -> int:
+        together.wait(10)
+        with EventStore.open(file) as store:
+            return store.append(f"c{number}", message("first"))
+
+    with ThreadPoolExecutor(8) as pool:
+        assert list(pool.map(open_and_append, range(8))) == [0] * 8
+    with EventStore.open(file) as store:
+        assert len(store.conversations()) == 8 and store.repair_report is None
+
+
+def test_place_that_cannot_be_used_is_named(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("not a folder")
+    with pytest.raises(StoreError, match=r"file/events\.db cannot be used.*OPENHANDS_STORE_PATH"):
+        EventStore.open(tmp_path / "file" / "events.db")
+    with pytest.raises(StoreError, match="cannot be used"):
+        EventStore.open(tmp_path)
+    (tmp_path / "locks").write_text("not a folder")
+    with pytest.raises(StoreError, match="cannot be used"):
+        EventStore.open(tmp_path / "events.db")
+
+
 MOUNTS = """/dev/vda1 / ext4 rw 0 0
 server:/home /home nfs4 rw 0 0
 /dev/vdb /home/local\\040disk xfs rw 0 0

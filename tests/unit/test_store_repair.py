@@ -276,6 +276,37 @@ def test_writer_follows_when_another_store_repairs_the_file(tmp_path: Path) -> N
         assert len(list(store.iterate("c"))) == 6
 
 
+def test_file_removed_under_its_writer(tmp_path: Path) -> None:
+    """What the log beside it still holds is kept, and no index is given twice."""
+    file = tmp_path / "events.db"
+    with EventStore.open(file) as writer:
+        first = [message(str(number)) for number in range(5)]
+        for event in first:
+            writer.append("c", event)
+        file.unlink()
+        assert writer.append("c", message("5")) == 5
+        assert list(writer.iterate("c"))[:5] == first
+        for path in tmp_path.glob("events.db*"):
+            path.unlink()
+        assert writer.append("c", message("6")) == 6
+        assert len(list(writer.iterate("c"))) == 1
+    with EventStore.open(file) as store:
+        assert store.append("c", message("7")) == 7
+
+
+def test_damage_in_rollback_journal_mode(tmp_path: Path) -> None:
+    file = tmp_path / "events.db"
+    events = [message(f"{number} " + "x" * 900) for number in range(100)]
+    with EventStore.open(file, journal="delete") as store:
+        for event in events:
+            store.append("c", event)
+    overwrite_middle_page(file)
+    with EventStore.open(file, journal="delete") as store:
+        found = dict(store.iterate_numbered("c"))
+        assert all(events[index].to_json() == text for index, text in found.items())
+        assert len(found) > 90 and store.append("c", message("new")) == 100
+
+
 def test_repair_cut_short_before_the_swap_is_finished(tmp_path: Path) -> None:
     file = tmp_path / "events.db"
     with EventStore.open(file) as store:
