@@ -1,6 +1,6 @@
 """Who decides what to do next: a model that acts by calling tools."""
 
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncGenerator, Callable, Sequence
 
 from oh_kernel.agents.calls import events_of_calls
 from oh_kernel.events import Event, Message, MessageEvent
@@ -19,10 +19,9 @@ class CodeActAgent:
         self.tools = {tool.name: tool for tool in tools}
         self._specs = [tool.spec() for tool in tools]
 
-    async def ask(self, messages: Sequence[Message]) -> AsyncIterator[Delta | Completion]:
+    def ask(self, messages: Sequence[Message]) -> AsyncGenerator[Delta | Completion, None]:
         """The model's reply as it comes: deltas, then the `Completion`."""
-        async for part in self.llm.stream(messages, self._specs):
-            yield part
+        return self.llm.stream(messages, self._specs)
 
     def events(self, completion: Completion, unique_id: Callable[[str], str]) -> list[Event]:
         """What a reply means: calls of tools, or a message that ends the turn."""

@@ -10,11 +10,11 @@ from typing import TextIO
 from oh_kernel.cli import options_given
 from oh_kernel.commands.stdout import only_ours
 from oh_kernel.conversation.conversation import Conversation
-from oh_kernel.conversation.log import Listener, ToolOutput
+from oh_kernel.conversation.log import Listener, Passing
 from oh_kernel.conversation.state import Status
 from oh_kernel.errors import ModelNotConfigured, SettingsError
 from oh_kernel.events import Event, UserRejectObservation
-from oh_kernel.llm.base import LLM, Delta
+from oh_kernel.llm.base import LLM
 from oh_kernel.providers import how_to_set_a_model
 from oh_kernel.settings import Settings, config_path, load_settings
 from oh_kernel.views.console import ConsoleTranscript
@@ -35,7 +35,7 @@ class JsonLines:
         self._stream.write(event.to_json() + "\n")
         self._stream.flush()
 
-    def delta(self, delta: Delta | ToolOutput) -> None:
+    def delta(self, delta: Passing) -> None:
         """Deltas are no events."""
 
 

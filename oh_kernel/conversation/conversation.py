@@ -1,10 +1,10 @@
 """What can be done with one conversation, from any thread and from Python as from a notebook?"""
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Coroutine, Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, Self, TypeVar
 
 from oh_kernel.agents.codeact import CodeActAgent
 from oh_kernel.agents.prompt import system_prompt_event
@@ -35,6 +35,8 @@ from oh_kernel.settings import Settings, load_settings
 from oh_kernel.store import HEARTBEAT_S, EventStore, Lease
 from oh_kernel.tools.base import Tool, ToolExecutor
 from oh_kernel.tools.presets import Resources, make_executor, tools_of_preset
+
+T = TypeVar("T")
 
 RESTARTED = (
     "[The kernel was restarted since your last step: the variables, imports and the shell session "
@@ -384,7 +386,7 @@ def _chosen_tools(
     return tuple(tools)
 
 
-async def _on_agent_loop(coro: Any) -> Any:
+async def _on_agent_loop(coro: Coroutine[Any, Any, T]) -> T:
     if on_agent_thread():
         return await coro
     return await asyncio.wrap_future(spawn(coro))

@@ -33,6 +33,17 @@ class ToolOutput:
     text: str
 
 
+@dataclass(frozen=True)
+class NativeOutput:
+    """A running tool is about to show something by itself, such as a plot."""
+
+    call_id: str
+
+
+Passing = Delta | ToolOutput | NativeOutput
+"""What listeners are told of and nobody stores."""
+
+
 class Listener(Protocol):
     """Somebody who watches a conversation. Called on the agent thread; must not block.
 
@@ -42,7 +53,7 @@ class Listener(Protocol):
     def event(self, event: Event) -> None:
         """`event` is stored."""
 
-    def delta(self, delta: Delta | ToolOutput) -> None:
+    def delta(self, delta: Passing) -> None:
         """A piece of something that is still on its way; never stored."""
 
 
@@ -101,7 +112,7 @@ class ConversationLog:
         check_transition(self.status, status)
         await self.append(status_event(status), ends_turn=status is not Status.RUNNING)
 
-    def delta(self, delta: Delta | ToolOutput) -> None:
+    def delta(self, delta: Passing) -> None:
         """Tell the listeners of something that is on its way."""
         self._tell(lambda listener: listener.delta(delta))
 

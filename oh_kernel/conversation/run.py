@@ -18,7 +18,7 @@ from oh_kernel.conversation.confirmation import (
     Gate,
     Question,
 )
-from oh_kernel.conversation.log import ConversationLog, ToolOutput
+from oh_kernel.conversation.log import ConversationLog, NativeOutput, ToolOutput
 from oh_kernel.conversation.metrics import usage_event
 from oh_kernel.conversation.state import Status
 from oh_kernel.conversation.toolbox import Toolbox
@@ -194,6 +194,7 @@ class Run:
             workspace=self._toolbox.workspace,
             call_id=call.tool_call_id,
             show=lambda text: self._show(call.tool_call_id, text),
+            make_room=lambda: self._log.delta(NativeOutput(call.tool_call_id)),
         )
         try:
             observation = await self._interruptible(executor.run(call.action, context))
@@ -252,11 +253,12 @@ class Run:
 
     async def _interruptible(self, work: Coroutine[Any, Any, T]) -> T:
         """The result of `work`; `Stopped` when it was told to stop and had nothing to say."""
-        task = self._inner = asyncio.ensure_future(work)
-        stop = self._stop_signal
+        task: asyncio.Task[T] = asyncio.ensure_future(work)
+        self._inner = task
         if self._stopping:
             task.cancel()
-        await asyncio.wait({task, stop}, return_when=asyncio.FIRST_COMPLETED)
+        either: set[asyncio.Future[Any]] = {task, self._stop_signal}
+        await asyncio.wait(either, return_when=asyncio.FIRST_COMPLETED)
         if not task.done():
             await asyncio.wait({task}, timeout=STOP_GRACE_S)
         self._inner = None

@@ -71,9 +71,8 @@ class NotebookSession:
         unsubscribe = conversation.subscribe(view)
         conversation.approver = view.approver
         try:
-            with self._namespace.shown_by(view.transcript):
-                await conversation.asend_message(prompt, context=await self._context(settings))
-                await conversation.arun()
+            await conversation.asend_message(prompt, context=await self._context(settings))
+            await conversation.arun()
         except OpenHandsError:
             pass  # it is in the log, and so in the view
         finally:

@@ -7,10 +7,9 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from oh_kernel.conversation.confirmation import Approver, Decision, Question
 from oh_kernel.conversation.conversation import Conversation
-from oh_kernel.conversation.log import ToolOutput
+from oh_kernel.conversation.log import NativeOutput, Passing
 from oh_kernel.conversation.toolbox import is_edit
 from oh_kernel.events import Event, ObservationEvent
-from oh_kernel.llm.base import Delta
 from oh_kernel.loop import spawn
 from oh_kernel.views import approval
 from oh_kernel.views.diff import Diff
@@ -75,9 +74,12 @@ class TurnView:
         if isinstance(event, ObservationEvent) and is_edit(event):
             self._decisions.show_applied(event)
 
-    def delta(self, delta: Delta | ToolOutput) -> None:
+    def delta(self, delta: Passing) -> None:
         """A piece of something that is on its way."""
-        self.transcript.delta(delta)
+        if isinstance(delta, NativeOutput):
+            self.transcript.segment()  # so that it stands in its place
+        else:
+            self.transcript.delta(delta)
 
     def close(self) -> None:
         """Make everything static."""

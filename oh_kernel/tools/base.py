@@ -26,6 +26,10 @@ def _show_nothing(text: str) -> None:
     """A view for calls that nobody watches."""
 
 
+def _make_no_room() -> None:
+    """A view that shows nothing needs no room for plots."""
+
+
 @dataclass(frozen=True)
 class ToolContext:
     """What an executor is told beside the action; made for each call."""
@@ -34,6 +38,8 @@ class ToolContext:
     call_id: str = ""
     show: Callable[[str], None] = field(default=_show_nothing)
     """Live output for whoever watches; to be called on the agent thread."""
+    make_room: Callable[[], None] = field(default=_make_no_room)
+    """Output that shows itself, such as a plot, is about to come; on the agent thread too."""
 
 
 @dataclass(frozen=True)

@@ -3,9 +3,9 @@
 import time
 from typing import TextIO
 
-from oh_kernel.conversation.log import ToolOutput
+from oh_kernel.conversation.log import Passing
 from oh_kernel.events import Event
-from oh_kernel.llm.base import Delta, RetryNotice, TextDelta
+from oh_kernel.llm.base import RetryNotice, TextDelta
 from oh_kernel.views.blocks import Limits, heading_text, render_block
 from oh_kernel.views.escape import printable
 from oh_kernel.views.static import footer
@@ -44,7 +44,7 @@ class ConsoleTranscript:
                 self._end_call(block)
                 self._written[at] = block
 
-    def delta(self, delta: Delta | ToolOutput) -> None:
+    def delta(self, delta: Passing) -> None:
         """A piece of something that is on its way."""
         match delta:
             case TextDelta(text=text):

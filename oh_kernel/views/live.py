@@ -7,10 +7,10 @@ the same for good. Nothing here knows HTML.
 import time
 from dataclasses import dataclass, field, replace
 
-from oh_kernel.conversation.log import ToolOutput
+from oh_kernel.conversation.log import Passing, ToolOutput
 from oh_kernel.conversation.state import Status
 from oh_kernel.events import ActionEvent, Event, LLMCompletionLogEvent, MessageEvent
-from oh_kernel.llm.base import Delta, ReasoningDelta, RetryNotice, TextDelta, ToolCallDelta
+from oh_kernel.llm.base import ReasoningDelta, RetryNotice, TextDelta, ToolCallDelta
 from oh_kernel.views.escape import one_line
 from oh_kernel.views.turn import Block, Call, Saying, Turn
 
@@ -49,7 +49,7 @@ class LiveTurn:
         else:
             self.begin("thinking")
 
-    def delta(self, delta: Delta | ToolOutput) -> None:
+    def delta(self, delta: Passing) -> None:
         """Take in a piece of something that is on its way."""
         match delta:
             case TextDelta(text=text):

@@ -12,9 +12,8 @@ import uuid
 from concurrent.futures import Future
 from typing import Protocol
 
-from oh_kernel.conversation.log import ToolOutput
+from oh_kernel.conversation.log import Passing
 from oh_kernel.events import Event
-from oh_kernel.llm.base import Delta
 from oh_kernel.loop import spawn
 from oh_kernel.views.blocks import NOTHING
 from oh_kernel.views.escape import escape, printable
@@ -87,7 +86,7 @@ class Transcript:
             self._settle()
             self._mark_changed()
 
-    def delta(self, delta: Delta | ToolOutput) -> None:
+    def delta(self, delta: Passing) -> None:
         """A piece of something that is on its way."""
         with self._lock:
             if not self._closed:

@@ -24,19 +24,23 @@ def work(tmp_path: Path) -> Path:
     return folder
 
 
+FILE = "file_editor"
 MALFORMED = {
-    "bare_newline": ("file_editor", '{"command": "view", "path": "$WORK/a.py", "view_range": \n[1, 2]\n}'),
-    "cut_off": ("file_editor", '{"command": "create", "path": "$WORK/new.py", "file_text": "half'),
+    "bare_newline": (FILE, '{"command": "view", "path": "$WORK/a.py", "view_range": \n[1, 2]\n}'),
+    "cut_off": (FILE, '{"command": "create", "path": "$WORK/new.py", "file_text": "half'),
     "raw_newline_in_string": ("terminal", '{"command": "echo a\necho b"}'),
-    "list_as_string": ("file_editor", '{"command": "view", "path": "$WORK/a.py", "view_range": "[1, 2]"}'),
+    "list_as_string": (FILE, '{"command": "view", "path": "$WORK/a.py", "view_range": "[1, 2]"}'),
     "number_as_string": ("terminal", '{"command": "echo t", "timeout": "5"}'),
-    "looks_like_json": ("file_editor", '{"command": "create", "path": "$WORK/j.json", "file_text": "{\\"a\\": [1, 2]}"}'),
-    "missing_field": ("file_editor", '{"command": "view"}'),
+    "looks_like_json": (
+        FILE,
+        '{"command": "create", "path": "$WORK/j.json", "file_text": "{\\"a\\": [1, 2]}"}',
+    ),
+    "missing_field": (FILE, '{"command": "view"}'),
     "unknown_field": ("terminal", '{"command": "echo u", "colour": "red"}'),
     "not_an_object": ("terminal", '["ls"]'),
     "empty": ("terminal", ""),
     "unknown_tool": ("no_such_tool", "{}"),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("variant", MALFORMED)
@@ -97,11 +101,14 @@ def test_LM_02_call_ids_used_again(work: Path) -> None:
     turns = [
         calls(view("one.txt", "call_0")),
         calls(view("two.txt", "call_0")),
-        calls(call("terminal", {"command": "echo x1"}, "call_1"), call("terminal", {"command": "echo x2"}, "call_1")),
+        calls(
+            call("terminal", {"command": "echo x1"}, "call_1"),
+            call("terminal", {"command": "echo x2"}, "call_1"),
+        ),
         calls({"name": "terminal", "arguments": {"command": "echo x3"}, "id": ""}),
         say("done"),
         say("again"),
-    ]  # fmt: skip
+    ]
     with Scripted(work, turns) as scripted:
         assert scripted.ask() == "finished"
         assert len(scripted.call_ids) == len(set(scripted.call_ids)) == 5

@@ -1,0 +1,105 @@
+"""How is what Python printed and displayed told to a model?"""
+
+from collections.abc import Iterable, Mapping
+from html.parser import HTMLParser
+from typing import Any, Protocol
+
+from oh_kernel.sessions.screen import readable
+
+MAX_IMAGES = 4
+MAX_IMAGE_CHARS = 4_500_000
+"""Of one picture in base64; providers refuse more than 5 MB."""
+EARLIER = "[from code that was started earlier] "
+
+_IMAGES = ("image/png", "image/jpeg")
+_TEXTS = ("text/markdown", "text/latex", "application/json")
+_BREAKS = {"br", "p", "div", "tr", "li", "h1", "h2", "h3", "h4", "table"}
+
+
+class Output(Protocol):
+    """A piece of output, as a namespace records it."""
+
+    @property
+    def kind(self) -> str: ...
+    @property
+    def text(self) -> str: ...
+    @property
+    def data(self) -> Mapping[str, Any]: ...
+    @property
+    def late(self) -> bool: ...
+
+
+def model_text(outputs: Iterable[Output]) -> str:
+    """The text of `outputs`: progress bars as their last frame, displays by their plain text."""
+    pieces: list[str] = []
+    for output in outputs:
+        text = readable(_text(output).encode("utf-8", "replace"))
+        if output.late and text.strip():
+            text = EARLIER + text
+        if text and output.kind != "stream":
+            text = text.rstrip("\n") + "\n"
+        if text and pieces and not pieces[-1].endswith("\n"):
+            pieces.append("\n")
+        pieces.append(text)
+    return "".join(pieces).rstrip("\n")
+
+
+def model_images(outputs: Iterable[Output]) -> list[str]:
+    """The pictures among `outputs` as `data:` URLs, the last few; none that a provider refuses."""
+    urls = []
+    for output in outputs:
+        for mime in _IMAGES:
+            encoded = "".join(str(output.data.get(mime, "")).split())
+            if encoded and len(encoded) <= MAX_IMAGE_CHARS:
+                urls.append(f"data:{mime};base64,{encoded}")
+                break
+    return urls[-MAX_IMAGES:]
+
+
+def _text(output: Output) -> str:
+    too_large = [m for m in _IMAGES if len(str(output.data.get(m, ""))) > MAX_IMAGE_CHARS]
+    if too_large:
+        return f"{output.text} [the picture is too large to be sent to you]"
+    if not output.text.startswith("<IPython.core.display."):
+        return output.text
+    for mime in _TEXTS:
+        if mime in output.data:
+            return str(output.data[mime])
+    html = output.data.get("text/html")
+    return html_as_text(str(html)) if html else output.text
+
+
+def html_as_text(html: str) -> str:
+    """The words of an HTML fragment, cells of a table apart, rows on lines of their own.
+
+    >>> html_as_text("<table><tr><td>a</td><td>b</td></tr><tr><td>c &lt; d</td></tr></table>")
+    'a\\tb\\nc < d'
+    """
+    parser = _Words()
+    parser.feed(html)
+    parser.close()
+    lines = (line.strip() for line in "".join(parser.pieces).splitlines())
+    return "\n".join(line for line in lines if line)
+
+
+class _Words(HTMLParser):
+    def __init__(self) -> None:
+        super().__init__(convert_charrefs=True)
+        self.pieces: list[str] = []
+        self._silent = 0
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        if tag in ("script", "style"):
+            self._silent += 1
+        if tag in _BREAKS:
+            self.pieces.append("\n")
+
+    def handle_endtag(self, tag: str) -> None:
+        if tag in ("script", "style"):
+            self._silent = max(0, self._silent - 1)
+        if tag in ("td", "th"):
+            self.pieces.append("\t")
+
+    def handle_data(self, data: str) -> None:
+        if not self._silent:
+            self.pieces.append(data)
