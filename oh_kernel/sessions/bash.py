@@ -1,8 +1,8 @@
 """How does one bash live on from command to command, whatever the commands do to it?
 
-One `BashSession` has one shell on its own terminal. A command is handed over as a file; it ends with
-a record (see `bash_protocol`), so exit code and folder are bash's own words. A command that is not
-done when its time is over keeps running: it can be followed, typed to and interrupted.
+One `BashSession` has one shell on its own terminal. A command is handed over as a file and ends
+with a record (see `bash_protocol`), so exit code and folder are bash's own words. A command that is
+not done when its time is over keeps running: it can be followed, typed to and interrupted.
 """
 
 from __future__ import annotations
@@ -227,8 +227,12 @@ class BashSession:
             )
         # A ~/.bashrc that ends the shell, replaces it or waits for somebody is left out.
         for with_bashrc in (True, False):
-            if await self._try_start(with_bashrc):
-                return
+            try:
+                if await self._try_start(with_bashrc):
+                    return
+            except asyncio.CancelledError:
+                self.kill()
+                raise
         raise ShellDied(
             f"{self._bash} in {self.folder} did not come to its prompt within {_START_S:g} s.",
             remedy="Try it in a terminal.",
@@ -281,6 +285,7 @@ class BashSession:
         self._capture = Capture(self._new_output_file)
         self._screen = Screen()
         self._typed = self._interrupted = False
+        self._synced = None
         self._prompt = b""
         self._forget = []
 
@@ -297,6 +302,7 @@ class BashSession:
             if synced.done():
                 self._typed = self._interrupted = False
                 return True
+        self._synced = None
         return False
 
     def _next_mark(self) -> str:

@@ -1,0 +1,79 @@
+"""Is this text one shell command, as the terminal tool wants it?"""
+
+import asyncio
+import functools
+import os
+import re
+from typing import Any
+
+_LITERALS = (
+    (re.compile(r"\[[{\"']"), "list literal"),
+    (re.compile(r"\[\[\S"), "nested list literal"),
+    (re.compile(r"\{[\"']"), "dict literal"),
+)
+_CHECK_S = 5.0
+
+
+def literal_kind(command: str) -> str:
+    """What a Python or JSON literal in place of a command is called; empty for a command.
+
+    >>> literal_kind('["ls", "-l"]'), literal_kind("[[ -f x ]] && ls")
+    ('list literal', '')
+    """
+    for pattern, kind in _LITERALS:
+        if pattern.match(command.lstrip()):
+            return kind
+    return ""
+
+
+def statements(command: str) -> list[str]:
+    """The commands of `command` that stand on lines of their own; one when it cannot be parsed.
+
+    Here-documents, loops, functions and lines joined by `\\`, `&&` or `|` are one command.
+
+    >>> statements("echo a; echo b")
+    ['echo a; echo b']
+    >>> statements("cd x\\nls")
+    ['cd x', 'ls']
+    """
+    source = command.encode("utf-8", "replace")
+    root = _parser().parse(source).root_node
+    if root.has_error:
+        return [command]
+    groups: list[tuple[int, int]] = []
+    last_row = -1
+    for node in root.children:
+        if node.type == "comment":
+            continue
+        if groups and (node.start_point[0] == last_row or not node.is_named):
+            groups[-1] = (groups[-1][0], node.end_byte)
+        else:
+            groups.append((node.start_byte, node.end_byte))
+        last_row = node.end_point[0]
+    return [source[start:end].decode("utf-8", "replace").strip() for start, end in groups]
+
+
+async def unfinished_heredoc(command: str) -> bool:
+    """Whether a here-document in `command` has no closing line, so that it would eat the rest."""
+    source = command.encode("utf-8", "replace")
+    if b"<<" not in source or not _parser().parse(source).root_node.has_error:
+        return False
+    # The parser of bash itself has the last word. It gives no other sign than this warning.
+    process = await asyncio.create_subprocess_exec(
+        "bash",
+        "-n",
+        stdin=asyncio.subprocess.PIPE,
+        stdout=asyncio.subprocess.DEVNULL,
+        stderr=asyncio.subprocess.PIPE,
+        env={"PATH": os.defpath, "LC_ALL": "C"},
+    )
+    _, errors = await asyncio.wait_for(process.communicate(source + b"\n"), _CHECK_S)
+    return b"here-document" in errors
+
+
+@functools.cache
+def _parser() -> Any:
+    import tree_sitter  # a native library, and needed only once a command comes
+    import tree_sitter_bash
+
+    return tree_sitter.Parser(tree_sitter.Language(tree_sitter_bash.language()))

@@ -1,0 +1,398 @@
+"""The tool with which a model runs commands in a bash that lives on from call to call.
+
+A command that is silent for long, or over its timeout, keeps running: the next calls read on, type
+to it or send it keys.
+"""
+
+import asyncio
+import functools
+import getpass
+import shutil
+import socket
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Protocol
+
+from pydantic import Field
+
+from oh_kernel.errors import SessionError
+from oh_kernel.events import Action, Observation, TextContent, ToolAnnotations
+from oh_kernel.events.base import Wire
+from oh_kernel.events.content import Content, joined_text
+from oh_kernel.loop import on_agent_thread, run_blocking
+from oh_kernel.sessions.bash import BashSession, Outcome
+from oh_kernel.sessions.capture import FILE_MAX_CHARS
+from oh_kernel.tools.base import Tool, ToolContext, ToolExecutor, clip
+from oh_kernel.tools.shell_syntax import literal_kind, statements, unfinished_heredoc
+from oh_kernel.tools.terminal_keys import control_letter, key_bytes
+
+MAX_CHARS = 30_000
+NO_CHANGE_TIMEOUT_S = 30.0
+# After a key there is an answer soon or none at all.
+_KEY_TIMEOUT_S = 2.0
+_INTERRUPT_GRACE_S = 1.0
+
+_RESET = (
+    "Terminal session has been reset. All previous environment variables and session state have "
+    "been cleared."
+)
+_GOING_ON = (
+    "The command is still running. Send an empty command to read on, is_input=true with text or a "
+    "key (C-c, C-z, C-d) to answer or stop it, or reset=true to start over; a longer timeout can "
+    "be set next time."
+)
+
+
+_NEW_SHELL = (
+    "A new one was started in {folder}: the directory, variables and background jobs of the old "
+    "one are gone."
+)
+
+
+class SecretsSource(Protocol):
+    """Where the values of secrets come from that a command names."""
+
+    def env_for(self, command: str) -> Mapping[str, str]:
+        """The variables to export for `command`."""
+
+
+class TerminalAction(Action):
+    """A command, or input for the one that is running."""
+
+    command: str = Field(
+        description="One command; join several with && or ;. Empty: read on from the command that "
+        "is still running. With is_input: what to type, or a key: C-c, C-d, C-z (any C-x), ENTER, "
+        "TAB, ESC, UP, DOWN, LEFT, RIGHT, HOME, END, PGUP, PGDN, BS.",
+    )
+    is_input: bool = Field(
+        default=False, description="Type `command` (and Enter) into the running command."
+    )
+    timeout: float | None = Field(
+        default=None,
+        ge=0,
+        description="Seconds after which to return even if output keeps coming; replaces the 30 s "
+        "limit on silence. Set it for long silent commands.",
+    )
+    reset: bool = Field(
+        default=False,
+        description="Kill the shell and all it started, then run `command`, if any, in a new one.",
+    )
+
+
+class CmdOutputMetadata(Wire):
+    """Facts about the shell after a command. `exit_code` is -1 while the command runs."""
+
+    exit_code: int = -1
+    pid: int = -1
+    username: str | None = None
+    hostname: str | None = None
+    working_dir: str | None = None
+    py_interpreter_path: str | None = None
+    prefix: str = ""
+    suffix: str = ""
+
+
+class TerminalObservation(Observation):
+    """What a command printed. `timeout` says that it was still running then."""
+
+    command: str | None
+    exit_code: int | None = None
+    timeout: bool = False
+    metadata: CmdOutputMetadata = Field(default_factory=CmdOutputMetadata)
+    full_output_save_dir: str | None = None
+
+    @property
+    def text(self) -> str:
+        """The output with the remarks about it; that a command has ended is not one of them."""
+        meta = self.metadata
+        return meta.prefix + super().text + (meta.suffix if meta.exit_code == -1 else "")
+
+    def for_model(self) -> list[Content]:
+        """The text, then where the shell is and how the command ended."""
+        meta = self.metadata
+        facts = [
+            f"[Current working directory: {meta.working_dir}]" if meta.working_dir else "",
+            f"[Python interpreter: {meta.py_interpreter_path}]" if meta.py_interpreter_path else "",
+            f"[Command finished with exit code {meta.exit_code}]" if meta.exit_code != -1 else "",
+        ]
+        return [TextContent(text="\n".join(filter(None, [self.text, *facts])))]
+
+
+class TerminalExecutor(ToolExecutor[TerminalAction, TerminalObservation]):
+    """Drives one bash in the workspace, started at the first command.
+
+    A command that outlives its call is reported on until it has ended.
+    """
+
+    def __init__(
+        self,
+        workspace: str | Path,
+        *,
+        no_change_timeout_s: float = NO_CHANGE_TIMEOUT_S,
+        output_folder: Path | None = None,
+        secrets: SecretsSource | None = None,
+    ) -> None:
+        super().__init__(workspace)
+        self._no_change_timeout_s = no_change_timeout_s
+        self._secrets = secrets
+        self._session = BashSession(self.workspace, output_folder=output_folder)
+        self._end_untold = False
+
+    async def run(self, action: TerminalAction, context: ToolContext) -> TerminalObservation:
+        """Run, read on, type or reset, as `action` asks."""
+        if refusal := await _refusal(action):
+            return _error(refusal, action.command)
+        try:
+            return await self._carry_out(action, context)
+        except SessionError as error:
+            return _error(str(error), action.command)
+        except asyncio.CancelledError:
+            if not self._session.running:
+                raise
+            return await self._interrupted()
+
+    def close(self) -> None:
+        """End the shell with everything it started."""
+        if on_agent_thread():
+            self._session.kill()
+        else:
+            run_blocking(self._session.close())
+
+    # What an action may ask for
+
+    async def _carry_out(self, action: TerminalAction, context: ToolContext) -> TerminalObservation:
+        if action.reset:
+            return await self._reset(action, context)
+        if not (action.command if action.is_input else action.command.strip()):
+            return await self._read_on(action, context)
+        if action.is_input:
+            return await self._type(action, context)
+        if self._session.running:
+            return await self._refuse_while_busy(action)
+        return await self._execute(action, context)
+
+    async def _reset(self, action: TerminalAction, context: ToolContext) -> TerminalObservation:
+        await self._session.restart()
+        self._end_untold = False
+        if not action.command.strip():
+            meta = self._metadata(0)
+            return TerminalObservation.from_text(
+                _RESET, command="[RESET]", exit_code=0, metadata=meta
+            )
+        answer = await self._execute(action, context)
+        text = f"{_RESET}\n\n{joined_text(answer.content)}"
+        return answer.model_copy(
+            update={"content": [TextContent(text=text)], "command": f"[RESET] {action.command}"}
+        )
+
+    async def _execute(self, action: TerminalAction, context: ToolContext) -> TerminalObservation:
+        prefix = await self._last_words()
+        outcome = await self._session.run(
+            action.command,
+            quiet_s=self._patience_s(action),
+            timeout_s=action.timeout,
+            on_output=context.show,
+            env=self._secrets.env_for(action.command) if self._secrets else None,
+        )
+        if outcome.shell_replaced and outcome.ending != "died":
+            prefix += f"[The shell had ended. {self._new_shell()}]\n"
+        return self._observe(outcome, action, prefix=prefix)
+
+    async def _read_on(self, action: TerminalAction, context: ToolContext) -> TerminalObservation:
+        if not self._session.running and not self._end_untold:
+            return _error("No previous running command to retrieve logs from.", action.command)
+        return self._observe(await self._follow(action, context), action)
+
+    async def _type(self, action: TerminalAction, context: ToolContext) -> TerminalObservation:
+        if not self._session.running:
+            prefix = await self._last_words()
+            return _error(f"{prefix}No previous running command to interact with.", None)
+        data = key_bytes(action.command)
+        taken = await self._session.type(data)
+        note = ""
+        if letter := control_letter(action.command):
+            note = f" CTRL+{letter} was sent."
+        if taken < len(data):
+            note = f" Only {taken} of {len(data)} bytes were taken: the command does not read them."
+        return self._observe(await self._follow(action, context), action, note=note)
+
+    async def _refuse_while_busy(self, action: TerminalAction) -> TerminalObservation:
+        outcome = await self._session.follow(timeout_s=0)
+        suffix = (
+            f'\n[Your command "{action.command}" is NOT executed. The previous command is still '
+            "running - You CANNOT send new commands until the previous command is completed. By "
+            "setting `is_input` to `true`, you can interact with the current process: "
+            f"{_GOING_ON}]"
+        )
+        if outcome.ending != "timeout":  # it has ended this very moment
+            self._end_untold = False
+            suffix = f'\n[Your command "{action.command}" is NOT executed: send it again.]'
+        prefix = "[Below is the output of the previous command.]\n"
+        return self._answer(outcome, prefix=prefix, suffix=suffix, is_error=True)
+
+    async def _interrupted(self) -> TerminalObservation:
+        outcome = await self._session.interrupt(_INTERRUPT_GRACE_S)
+        self._end_untold = outcome.ending == "timeout"
+        what = f"it ended with exit code {outcome.exit_code}"
+        if self._end_untold:
+            what = "C-c was sent, but it is still running"
+        note = f"[The command was interrupted by the user: {what}.]"
+        return self._answer(outcome, note=note, is_error=True)
+
+    async def _follow(self, action: TerminalAction, context: ToolContext) -> Outcome:
+        return await self._session.follow(
+            quiet_s=self._patience_s(action), timeout_s=action.timeout, on_output=context.show
+        )
+
+    def _patience_s(self, action: TerminalAction) -> float | None:
+        if action.timeout is not None:
+            return None
+        if action.is_input and control_letter(action.command):
+            return min(_KEY_TIMEOUT_S, self._no_change_timeout_s)
+        return self._no_change_timeout_s
+
+    # What is said about it
+
+    async def _last_words(self) -> str:
+        """What is still to be told of a command that went on after its call and has ended."""
+        if not self._end_untold:
+            return ""
+        self._end_untold = False
+        outcome = await self._session.follow()
+        end = f"[The previous command has ended with exit code {outcome.exit_code}"
+        output = clip(outcome.text.rstrip("\n"), MAX_CHARS // 10)
+        return f"{end}; its last output:]\n{output}\n[End of it.]\n" if output else f"{end}.]\n"
+
+    def _observe(
+        self, outcome: Outcome, action: TerminalAction, *, prefix: str = "", note: str = ""
+    ) -> TerminalObservation:
+        self._end_untold = outcome.ending in ("quiet", "timeout")
+        match outcome.ending:
+            case "quiet":
+                end = f"has no new output after {self._patience_s(action):g} seconds. {_GOING_ON}"
+            case "timeout":
+                end = f"timed out after {action.timeout:g} seconds. {_GOING_ON}"
+            case "finished" | "died":
+                end = f"completed with exit code {outcome.exit_code}."
+        return self._answer(outcome, prefix=prefix, suffix=f"\n[The command {end}{note}]")
+
+    def _answer(
+        self,
+        outcome: Outcome,
+        *,
+        prefix: str = "",
+        suffix: str = "",
+        note: str = "",
+        is_error: bool = False,
+    ) -> TerminalObservation:
+        exit_code = -1 if outcome.exit_code is None else outcome.exit_code
+        if outcome.ending == "died":
+            note = f"[The shell ended with exit code {exit_code}. {self._new_shell()}]\n{note}"
+        text, saved = _shortened(outcome)
+        return TerminalObservation.from_text(
+            "\n".join(filter(None, [text, note.rstrip()])),
+            is_error=is_error,
+            command=outcome.command,
+            exit_code=exit_code,
+            timeout=exit_code == -1,
+            metadata=self._metadata(exit_code, prefix=prefix, suffix=suffix),
+            full_output_save_dir=str(saved.parent) if saved else None,
+        )
+
+    def _new_shell(self) -> str:
+        return _NEW_SHELL.format(folder=self._session.folder)
+
+    def _metadata(self, exit_code: int, *, prefix: str = "", suffix: str = "") -> CmdOutputMetadata:
+        session = self._session
+        user, host = _whoami()
+        return CmdOutputMetadata(
+            exit_code=exit_code,
+            pid=session.last_background_pid,
+            username=user,
+            hostname=host,
+            working_dir=session.cwd,
+            py_interpreter_path=_python_on(session.path),
+            prefix=prefix,
+            suffix=suffix,
+        )
+
+
+class TerminalTool(Tool):
+    """The terminal, as a model calls it."""
+
+    name = "terminal"
+    prose = (
+        "Run a command in a persistent bash: directory, variables and background jobs stay from "
+        "call to call, and `python` and `pip` are the notebook's own. "
+        "A command with no new output for 30 s returns with exit code -1 and keeps running; then "
+        "read on, answer it or stop it. Start servers with `&` and send their output to a file. "
+        "Output over 30,000 characters is cut in its middle and saved to a file whole. "
+        "There is no screen: pagers are off, and editors such as vi are of no use."
+    )
+    action = TerminalAction
+    observation = TerminalObservation
+    executor = TerminalExecutor
+    hints = ToolAnnotations()
+
+
+async def _refusal(action: TerminalAction) -> str:
+    """Why `action` is not carried out; empty when it is."""
+    command = action.command
+    if "\0" in command:
+        return "The command contains a NUL character, which no command can; nothing was run."
+    if action.reset and action.is_input:
+        return "Cannot use reset=True with is_input=True"
+    if action.is_input or not command.strip():
+        return ""
+    if kind := literal_kind(command):
+        return (
+            f"[Tool-argument error] The `command` argument looks like a Python/JSON {kind}, not a "
+            f"shell command. It starts with: {command.strip()[:60]!r}"
+        )
+    if len(parts := statements(command)) > 1:
+        listed = "\n".join(f"({n}) {part}" for n, part in enumerate(parts, 1))
+        return (
+            "Cannot execute multiple commands at once.\nPlease run each command separately OR "
+            f"chain them into a single command via && or ;\nProvided commands:\n{listed}"
+        )
+    if await unfinished_heredoc(command):
+        return (
+            "The command has a here-document without its closing line, so nothing was run. The "
+            "closing word must stand alone at the beginning of a line."
+        )
+    return ""
+
+
+def _error(text: str, command: str | None) -> TerminalObservation:
+    return TerminalObservation.from_text(text, is_error=True, command=command)
+
+
+def _shortened(outcome: Outcome) -> tuple[str, Path | None]:
+    """The output cut to what a model is shown, and the file with all of it if it was cut."""
+    text = outcome.text.rstrip("\n")
+    total = outcome.capture.total_chars
+    if len(text) <= MAX_CHARS:
+        return text, None
+    path = outcome.capture.save()
+    line = text.count("\n", 0, MAX_CHARS // 2) + 1
+    stop = "" if outcome.capture.saved_chars == total else f" up to character {FILE_MAX_CHARS}"
+    notice = (
+        "\n<response clipped><NOTE>Due to the max output limit, only part of the full response has "
+        f"been shown to you: about {total - MAX_CHARS} of {total} characters are left out, from "
+        f"around line {line}. The complete output has been saved to {path}{stop}.</NOTE>\n"
+    )
+    return clip(text, MAX_CHARS, notice), path
+
+
+@functools.cache
+def _whoami() -> tuple[str | None, str]:
+    try:
+        user = getpass.getuser()
+    except (OSError, KeyError):  # a container may run as a user without a name
+        user = None
+    return user, socket.gethostname()
+
+
+@functools.lru_cache(maxsize=8)
+def _python_on(path: str) -> str | None:
+    return shutil.which("python", path=path) if path else None
