@@ -78,7 +78,7 @@ class Database:
 
     def read(self, work: Work[T]) -> T:
         """What `work` returns; it must not write. It may be called more than once."""
-        return self._patiently(lambda: work(self._connected()))
+        return self._patiently(lambda: self._look(work))
 
     def write(self, work: Work[T], *, full_sync: bool = False) -> T:
         """What `work` returns, committed. It may be called more than once, so it changes nothing
@@ -156,15 +156,26 @@ class Database:
             ) from error
         self._repairs_left -= 1
         with repair_lock(self.path):
-            if self._connection and _identity(self.path) != self._identity:
-                self._drop_connection()  # another process was faster
+            if self._was_repaired_elsewhere():
+                self._drop_connection()
                 return
             try:
                 found = repair(self.path, self._connection)
             except (OSError, sqlite3.Error) as failure:  # the disk is full, or fails
+                self._drop_connection()
                 raise unusable(self.path, failure) from error
             self._connection = None
             self._add_to_report(found)
+
+    def _was_repaired_elsewhere(self) -> bool:
+        if self._connection is None:
+            return not was_emptied(self.path)
+        return _identity(self.path) != self._identity
+
+    def _look(self, work: Work[T]) -> T:
+        connection = self._connected()
+        self._require_same_file()
+        return work(connection)
 
     def _transact(self, work: Work[T], full_sync: bool) -> T:
         connection = self._connected()
@@ -191,7 +202,7 @@ class Database:
         return self._connection or self._open()
 
     def _require_same_file(self) -> None:
-        # Asked inside the transaction: a repair holds the write lock until the new file is there.
+        # A write asks inside its transaction: a repair holds the write lock until the swap is done.
         if _identity(self.path) != self._identity:
             raise _FileReplaced("the database file was replaced")
 
@@ -205,8 +216,9 @@ class Database:
         crashed = False
         if not self._read_only:
             crashed = self._prepare_file()
-        self._connection = connection = self._connect()
+        # Asked before opening: a file replaced in between is then opened twice, never overlooked.
         self._identity = _identity(self.path)
+        self._connection = connection = self._connect()
         try:
             if self._read_only:
                 schema.require_readable(connection)

@@ -257,9 +257,9 @@ def test_append_to_a_damaged_file_repairs_it_first(tmp_path: Path) -> None:
         assert len(found) > len(texts) // 3 and set(found[:-1]) < set(texts)
 
 
-def test_writer_follows_when_another_store_repairs_the_file(tmp_path: Path) -> None:
+def test_writer_and_reader_follow_when_another_store_repairs_the_file(tmp_path: Path) -> None:
     file = tmp_path / "events.db"
-    with EventStore.open(file) as writer:
+    with EventStore.open(file) as writer, EventStore.open(file, read_only=True) as reader:
         for number in range(5):
             writer.append("c", message(str(number)))
         # Straight to the file: the writer's lease and connection stay open meanwhile.
@@ -272,6 +272,7 @@ def test_writer_follows_when_another_store_repairs_the_file(tmp_path: Path) -> N
                 other.append("c", message("still refused"))
         assert writer.append("c", message("5")) == 5
         assert len(list(writer.iterate("c"))) == 6
+        assert list(reader.iterate("c")) == list(writer.iterate("c"))
     with EventStore.open(file) as store:
         assert len(list(store.iterate("c"))) == 6
 
