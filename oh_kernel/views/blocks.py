@@ -1,6 +1,6 @@
 """How does one block of a turn look?"""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import assert_never
 
 from oh_kernel.views.ansi import ansi_to_html
@@ -115,7 +115,7 @@ def _heading(call: Call) -> Rendered:
     facts = ", ".join(call.facts)
     html = (
         f'<span style="{STATE_COLOURS[call.state]}">{sign}</span> <b>{escape(tool)}</b> '
-        f'{escape(summary)} <span style="{MUTED}">{escape(facts)}</span>'
+        f'{escape(summary)} <span style="{MUTED}">· {escape(facts)}</span>'
     )
     purpose = f" {inline_code(summary)}" if summary else ""
     return Rendered(
@@ -142,7 +142,8 @@ def _code(call: Call, limits: Limits) -> Rendered:
 
 def _outcome(call: Call, limits: Limits) -> Rendered:
     if call.diff:
-        return render_diff(call.diff, limits.lines)
+        shown = render_diff(call.diff, limits.lines)
+        return replace(shown, html=_remark(call.diff.path) + shown.html)
     pictures = f"({call.images} image{'s' if call.images > 1 else ''})" if call.images else ""
     output = call.output.strip("\n")
     if not output:

@@ -6,8 +6,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from browser.lab import CHROMIUM_FLAGS, Lab, NotebookPage, find_chromium
 from playwright.sync_api import Browser, sync_playwright
+
+from tests.browser.lab import CHROMIUM_FLAGS, Lab, NotebookPage, find_chromium
 
 MISSING = (
     "No browser found: set OH_CHROMIUM or run `apt-get install -y chromium`"
@@ -41,6 +42,7 @@ def notebook(chromium: Browser, lab: Lab) -> Iterator[NotebookPage]:
     page = NotebookPage(context.new_page(), lab)
     yield page
     context.close()
+    lab.end_sessions()
     assert page.foreign_requests == []
     assert page.complaints == []
 

@@ -32,6 +32,7 @@ CHROMIUM_FLAGS = (
     "--disable-component-update",
     "--disable-sync",
 )
+IDLE = re.compile(r"Python 3 \(\w+\) \| Idle")
 NUMBERED = re.compile(r"\[\d+\]")
 SETTINGS = {
     "notification": {"fetchNews": "false", "checkForUpdates": False},
@@ -76,10 +77,14 @@ class Lab:
     def stop(self) -> None:
         """End the kernels, then the server."""
         assert self._process is not None
-        for kernel in self.request("kernels"):
-            self.request(f"kernels/{kernel['id']}", method="DELETE")
+        self.end_sessions()
         self._process.terminate()
         self._process.wait(20)
+
+    def end_sessions(self) -> None:
+        """Shut down every kernel, as closing a notebook would."""
+        for session in self.request("sessions"):
+            self.request(f"sessions/{session['id']}", method="DELETE")
 
     def request(self, path: str, method: str = "GET") -> Any:
         request = urllib.request.Request(f"{self.base}/api/{path}", method=method)
@@ -116,6 +121,7 @@ class NotebookPage:
     def __init__(self, page: Page, lab: Lab) -> None:
         self.page = page
         self._lab = lab
+        self._name = ""
         self.foreign_requests: list[str] = []
         self.complaints: list[str] = []
         page.on("request", lambda request: self._note_request(request.url))
@@ -123,6 +129,7 @@ class NotebookPage:
         page.on("console", lambda m: m.type == "error" and self.complaints.append(m.text))
 
     def open(self, name: str) -> None:
+        self._name = name
         self.page.goto(f"{self._lab.base}/lab/tree/{name}?reset&token={TOKEN}")
         expect(self.page.locator(".jp-Notebook .jp-CodeCell").first).to_be_visible(timeout=60_000)
         self.wait_idle()
@@ -131,6 +138,8 @@ class NotebookPage:
         """Run the cell without waiting for its end."""
         self.cell(index).locator(".cm-content").click()
         self.page.keyboard.press("Control+Enter")
+        prompt = self.cell(index).locator(".jp-InputPrompt")
+        expect(prompt).not_to_have_text("[ ]:", timeout=10_000)
 
     def cell(self, index: int) -> Locator:
         return self.page.locator(".jp-Notebook .jp-CodeCell").nth(index)
@@ -139,7 +148,12 @@ class NotebookPage:
         return self.cell(index).locator(".jp-Cell-outputArea")
 
     def wait_idle(self, timeout_s: float = 60) -> None:
-        wait_until(self._is_idle, timeout_s, self._lab.log)
+        """Wait until the kernel is idle and the page is connected to it and knows."""
+        wait_until(self._kernel_is_idle, timeout_s, self._lab.log)
+        bar = self.page.locator("#jp-main-statusbar")
+        expect(bar).to_contain_text(
+            re.compile(r"Python 3 \(\w+\) \| Idle"), timeout=timeout_s * 1000
+        )
 
     def wait_done(self, index: int, timeout_s: float = 60) -> None:
         """Wait until the cell has a number, so its execution has ended."""
@@ -165,10 +179,10 @@ class NotebookPage:
             self.page.screenshot(path=f"{stem}-{theme}.png")
         self.theme("light")
 
-    def _is_idle(self) -> bool:
-        kernels = self._lab.request("kernels")
+    def _kernel_is_idle(self) -> bool:
         self.page.wait_for_timeout(50)  # lets the page work while we look
-        return bool(kernels) and all(k["execution_state"] == "idle" for k in kernels)
+        mine = [s for s in self._lab.request("sessions") if s["path"] == self._name]
+        return bool(mine) and mine[0]["kernel"]["execution_state"] == "idle"
 
     def _note_request(self, url: str) -> None:
         if not url.startswith(

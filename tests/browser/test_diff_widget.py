@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from browser.lab import Lab, NotebookPage
+import nbformat
 from playwright.sync_api import expect
+
+from tests.browser.lab import Lab, NotebookPage
 
 SETUP = """
 from IPython.display import display
@@ -61,3 +63,40 @@ def test_clicks_and_keys_decide_while_the_kernel_is_idle(
     )
     expect(output).to_contain_text("<img src=x onerror=alert(1)></script>")
     assert output.locator("img, script").count() == 0
+
+
+BLOCKED = """
+import threading
+
+widget = DiffWidget(lambda *decision: (decisions.append(decision), clicked.set()))
+clicked = threading.Event()
+widget.add_edit("e1", Diff("stats.py", old, old.replace("biased", "fine")), "waiting")
+get_ipython().kernel.bridge.own_comm(widget.model_id)
+shown = display(widget.live_bundle(), raw=True, display_id=True)
+in_time = clicked.wait(20)
+widget.set_state("e1", "accepted")
+widget.close_open()
+shown.update(widget.static().bundle(), raw=True)
+print("clicked" if in_time else "nobody clicked", decisions)
+"""
+
+
+def test_a_click_arrives_while_the_cell_waits_for_it(lab: Lab, notebook: NotebookPage) -> None:
+    path = lab.write_notebook("blocked.ipynb", [SETUP, BLOCKED])
+    notebook.open("blocked.ipynb")
+    notebook.run(0)
+    notebook.wait_done(0)
+    notebook.run(1)
+    output = notebook.output(1)
+    accept = output.get_by_role("button", name="Accept edit of stats.py")
+    expect(accept).to_be_visible(timeout=15_000)
+    accept.click()
+    expect(output).to_contain_text("clicked [('e1', True, '')]", timeout=5_000)
+    # What is left has no buttons, is saved as HTML and text, and needs no kernel to be read again.
+    expect(output.get_by_role("button")).to_have_count(0)
+    notebook.save()
+    saved = nbformat.read(path, as_version=4)
+    nbformat.validate(saved)
+    shown = saved.cells[1].outputs[0].data
+    assert set(shown) == {"text/html", "text/markdown", "text/plain"}
+    assert "+    return sum(values) / (len(values) - 1)  # fine" in shown["text/plain"]

@@ -6,10 +6,10 @@ import json
 from typing import Any
 
 import pytest
-from shown import Shown
 
 from oh_kernel.views.diff import Diff
 from oh_kernel.views.diff_widget import DiffWidget
+from tests.unit.shown import Shown
 
 EDIT = Diff("a.py", "x = 1\n", "x = 2\n")
 HOSTILE = Diff('x"><b>.html', "<p>old</p>\n", "<img src=x onerror=alert(1)></script><style>&\n")

@@ -5,12 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from turns import action
 
 from oh_kernel.conversation.confirmation import Decision, Question
 from oh_kernel.events import SecurityRisk
 from oh_kernel.tools.base import Preview
 from oh_kernel.views import approval
+from tests.unit.turns import action
 
 
 @pytest.mark.parametrize("text", ["y", "Y", " yes ", "Yes.", "approve", "accept"])

@@ -7,12 +7,12 @@ import doctest
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from shown import Shown
 
 from oh_kernel.views import ansi, approval, escape, linediff, rendered, static
 from oh_kernel.views.ansi import ansi_to_html
 from oh_kernel.views.highlight import code_to_html
 from oh_kernel.views.markdown import markdown_to_html
+from tests.unit.shown import Shown
 
 VISIBLE = st.text(st.characters(exclude_categories=("Cc", "Cs")))
 

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from shown import Shown
-
 from oh_kernel.views.result import TurnResult
+from tests.unit.shown import Shown
 
 
 def test_the_result_says_what_it_took() -> None:

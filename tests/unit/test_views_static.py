@@ -4,9 +4,6 @@ from __future__ import annotations
 
 import re
 
-from shown import Shown
-from turns import action, answer, failed, finished, observed, reference_events, user
-
 from oh_kernel.conversation.run import STOPPED_CALL
 from oh_kernel.conversation.state import Status, status_event
 from oh_kernel.events import (
@@ -19,6 +16,8 @@ from oh_kernel.events import (
 )
 from oh_kernel.views.static import MAX_SAVED_CHARS, render_turn
 from oh_kernel.views.turn import Call, Turn
+from tests.unit.shown import Shown
+from tests.unit.turns import action, answer, failed, finished, observed, reference_events, user
 
 
 def test_the_reference_conversation_is_shown_whole() -> None:

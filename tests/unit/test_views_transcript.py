@@ -8,8 +8,6 @@ import time
 from collections.abc import Callable
 
 import pytest
-from shown import Shown
-from turns import action, answer, finished, observed, reference_events, user
 
 from oh_kernel.conversation.log import ToolOutput
 from oh_kernel.events import PauseEvent
@@ -17,6 +15,8 @@ from oh_kernel.llm.base import ReasoningDelta, RetryNotice, TextDelta, ToolCallD
 from oh_kernel.loop import spawn
 from oh_kernel.views.console import ConsoleTranscript
 from oh_kernel.views.transcript import Transcript
+from tests.unit.shown import Shown
+from tests.unit.turns import action, answer, finished, observed, reference_events, user
 
 
 class Notebook:
