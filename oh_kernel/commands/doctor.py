@@ -113,11 +113,11 @@ def _asked(settings: Settings) -> Finding:
 
 async def _ask(settings: Settings) -> tuple[str, int]:
     """One short call. Tells the words of the answer and the tokens it took."""
+    from oh_kernel.conversation.conversation import model_of
     from oh_kernel.events import Message  # imports pydantic models, and the next one a provider
-    from oh_kernel.llm import open_llm_of
     from oh_kernel.llm.base import Completion
 
-    llm = open_llm_of(settings.with_(max_retries=0), Path.cwd())
+    llm = model_of(settings.with_(max_retries=0), Path.cwd())
     try:
         async for item in llm.stream([Message.of("user", QUESTION)], []):
             if isinstance(item, Completion):

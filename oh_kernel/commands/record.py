@@ -5,8 +5,9 @@ import sys
 from pathlib import Path
 
 from oh_kernel.commands.run import do_task
+from oh_kernel.conversation.conversation import model_of
 from oh_kernel.errors import SettingsError
-from oh_kernel.llm import RecordingLLM, open_llm_of
+from oh_kernel.llm import RecordingLLM
 from oh_kernel.llm.base import LLM
 from oh_kernel.settings import Settings
 
@@ -18,7 +19,7 @@ def record(arguments: argparse.Namespace) -> int:
         raise SettingsError(f"{path} is there already.", remedy="Delete it, or name another file.")
 
     def recording(settings: Settings, workspace: Path) -> LLM:
-        return RecordingLLM(open_llm_of(settings, workspace), path, workspace=workspace)
+        return RecordingLLM(model_of(settings, workspace), path, workspace=workspace)
 
     code = do_task(arguments, recording)
     print(f"oh-kernel: recorded in {path}; use it as model replay:{path}", file=sys.stderr)
