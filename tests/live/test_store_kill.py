@@ -125,11 +125,10 @@ from oh_kernel.store import EventStore
 
 store = EventStore.open(sys.argv[1])
 store.append("c", PauseEvent())
-child = os.fork()
-if child == 0:
+if os.fork() == 0:
+    os.write(1, f"{os.getpid()}\\n".encode())
     time.sleep(60)
     os._exit(0)
-os.write(1, f"{child}\\n".encode())
 sys.stdin.readline()
 """
 
