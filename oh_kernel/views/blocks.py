@@ -4,13 +4,14 @@ from dataclasses import dataclass, replace
 from typing import assert_never
 
 from oh_kernel.views.ansi import ansi_to_html
+from oh_kernel.views.calls import Call, CallState
 from oh_kernel.views.diff import render_diff
 from oh_kernel.views.escape import Clipped, clip, escape, one_line, printable, strip_ansi
 from oh_kernel.views.highlight import code_to_html
 from oh_kernel.views.markdown import markdown_to_html
 from oh_kernel.views.rendered import Rendered, fenced, inline_code, joined
 from oh_kernel.views.style import BODY, CALL, MUTED, PRE, QUOTE, STATE_COLOURS, SUMMARY
-from oh_kernel.views.turn import Block, Call, CallState, Notice, Saying
+from oh_kernel.views.turn import Block, Notice, Saying
 
 SIGNS: dict[CallState, str] = {
     "running": "…",
@@ -142,8 +143,8 @@ def _code(call: Call, limits: Limits) -> Rendered:
 
 def _outcome(call: Call, limits: Limits) -> Rendered:
     if call.diff:
-        shown = render_diff(call.diff, limits.lines)
-        return replace(shown, html=_remark(call.diff.path) + shown.html)
+        change = render_diff(call.diff, limits.lines)
+        return replace(change, html=_remark(call.diff.path) + change.html)
     pictures = f"({call.images} image{'s' if call.images > 1 else ''})" if call.images else ""
     output = call.output.strip("\n")
     if not output:

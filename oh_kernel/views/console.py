@@ -7,9 +7,10 @@ from oh_kernel.conversation.log import Passing
 from oh_kernel.events import Event
 from oh_kernel.llm.base import RetryNotice, TextDelta
 from oh_kernel.views.blocks import Limits, heading_text, render_block
+from oh_kernel.views.calls import OPEN, Call
 from oh_kernel.views.escape import printable
 from oh_kernel.views.static import footer
-from oh_kernel.views.turn import OPEN, Block, Call, Saying, Turn
+from oh_kernel.views.turn import Block, Saying, Turn
 
 _SHORT = Limits(lines=12, chars=1_200)
 

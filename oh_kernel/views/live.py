@@ -11,8 +11,9 @@ from oh_kernel.conversation.log import Passing, ToolOutput
 from oh_kernel.conversation.state import Status
 from oh_kernel.events import ActionEvent, Event, LLMCompletionLogEvent, MessageEvent
 from oh_kernel.llm.base import ReasoningDelta, RetryNotice, TextDelta, ToolCallDelta
+from oh_kernel.views.calls import Call
 from oh_kernel.views.escape import one_line
-from oh_kernel.views.turn import Block, Call, Saying, Turn
+from oh_kernel.views.turn import Block, Saying, Turn
 
 # Live output that is kept of one call; the observation brings the rest.
 _OUTPUT_CHARS = 16_000

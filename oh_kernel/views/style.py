@@ -16,7 +16,8 @@ SUMMARY = "cursor:pointer;padding:3px 8px;background:var(--jp-layout-color2,#888
 BODY = "padding:4px 8px"
 PRE = (
     # Jupyter breaks words anywhere in preformatted text; paths and messages read badly then.
-    f"{CODE_FONT};white-space:pre-wrap;word-break:normal;overflow-wrap:anywhere;margin:4px 0;padding:4px 6px;"
+    f"{CODE_FONT};white-space:pre-wrap;word-break:normal;overflow-wrap:anywhere;"
+    "margin:4px 0;padding:4px 6px;"
     "max-height:32em;overflow:auto;background:transparent;line-height:1.35"
 )
 FOOTER = f"{MUTED};border-top:{BORDER};margin-top:6px;padding-top:3px;font-size:90%"

@@ -4,38 +4,24 @@ The events of a turn become blocks: what was said, tool calls with their results
 live view and the static one draw these; nothing here knows HTML.
 """
 
-import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import datetime
-from pathlib import PurePath
-from typing import Any, Literal
+from typing import Literal
 
 from oh_kernel.conversation.metrics import Metrics
-from oh_kernel.conversation.run import CANCELLED_CALL, STOPPED_CALL
 from oh_kernel.conversation.state import Status, recorded_status
 from oh_kernel.events import (
     ActionEvent,
-    AgentErrorEvent,
     Condensation,
     ConversationErrorEvent,
     Event,
-    ImageContent,
     MessageEvent,
-    ObservationEvent,
     PauseEvent,
     ThinkingBlock,
     ToolResultEvent,
     UnknownEvent,
-    UserRejectObservation,
 )
-from oh_kernel.views.linediff import Diff
-
-CallState = Literal["running", "waiting", "ok", "failed", "timed out", "rejected", "interrupted"]
-OPEN: tuple[CallState, ...] = ("running", "waiting")
-
-# Tools whose argument is better read as code than as JSON: the argument and its language.
-_CODE_ARGUMENTS = {"terminal": ("command", "bash"), "ipython": ("code", "python")}
+from oh_kernel.views.calls import OPEN, Call, answered, arguments_of, call_of, seconds_between
 
 
 @dataclass(frozen=True)
@@ -52,39 +38,6 @@ class Notice:
 
     text: str
     is_error: bool = False
-
-
-@dataclass(frozen=True)
-class Call:
-    """A tool call: what was asked, how it stands, what came of it."""
-
-    call_id: str
-    tool: str
-    summary: str
-    risk: str
-    code: str
-    language: str
-    started: str
-    state: CallState = "running"
-    output: str = ""
-    diff: Diff | None = None
-    exit_code: int | None = None
-    duration_s: float | None = None
-    images: int = 0
-
-    @property
-    def facts(self) -> list[str]:
-        """State, exit code and duration in words."""
-        facts: list[str] = [self.state]
-        if self.exit_code is not None and self.state in ("ok", "failed"):
-            facts.append(f"exit {self.exit_code}")
-        if self.diff:
-            facts.append(self.diff.headline)
-        if self.duration_s is not None and self.duration_s >= 0.1:
-            facts.append(f"{self.duration_s:.1f} s")
-        if self.risk in ("MEDIUM", "HIGH"):
-            facts.append(f"risk {self.risk.lower()}")
-        return facts
 
 
 Block = Saying | Notice | Call
@@ -119,7 +72,7 @@ class Turn:
     @property
     def elapsed_s(self) -> float:
         """From the first event to the last."""
-        return _seconds(self._first, self._last)
+        return seconds_between(self._first, self._last)
 
     @property
     def answer(self) -> str:
@@ -180,13 +133,13 @@ class Turn:
             self._add_reasoning(event.reasoning_content, thinking)
         if thought := "\n\n".join(part.text for part in event.thought).strip():
             self.blocks.append(Saying("agent", thought))
-        arguments = _arguments(event)
+        arguments = arguments_of(event)
         if event.action is not None and event.tool_name == "think":
             self.blocks.append(Saying("agent", str(arguments.get("thought", ""))))
         elif event.action is not None and event.tool_name == "finish":
             self.blocks.append(Saying("answer", str(arguments.get("message", ""))))
         else:
-            self.blocks.append(_call(event, arguments))
+            self.blocks.append(call_of(event))
 
     def _add_reasoning(self, content: str | None, thinking: Sequence[str]) -> None:
         if text := (content or "\n\n".join(thinking)).strip():
@@ -196,15 +149,7 @@ class Turn:
         call = self._call(event.tool_call_id)
         if call is None:
             return  # of think or finish, which are shown as words
-        duration_s = _seconds(max(call.started, self._last), event.timestamp)
-        match event:
-            case ObservationEvent():
-                call = _with_observation(replace(call, duration_s=duration_s), event)
-            case UserRejectObservation():
-                call = replace(call, state="rejected", output=event.rejection_reason)
-            case AgentErrorEvent(error=text):
-                stopped = text in (STOPPED_CALL, CANCELLED_CALL)
-                call = replace(call, state="interrupted" if stopped else "failed", output=text)
+        call = answered(call, event, began=self._last)
         if call.diff and call.diff.path not in self.files_changed:
             self.files_changed.append(call.diff.path)
         self.replace(call)
@@ -214,7 +159,7 @@ class Turn:
         for block in reversed(self.blocks):
             if not isinstance(block, Call):
                 return
-            if block.state == "failed" and block.exit_code in (None, -1, 130):
+            if block.may_be_cut_short:
                 self.replace(replace(block, state="interrupted"))
                 return
             if block.state != "interrupted":
@@ -240,75 +185,3 @@ class Turn:
             if isinstance(block, Call) and block.call_id == call.call_id:
                 self.blocks[at] = call
                 return
-
-
-def _call(event: ActionEvent, arguments: dict[str, Any]) -> Call:
-    argument, language = _CODE_ARGUMENTS.get(event.tool_name, ("", ""))
-    if event.action is None:  # not understood, so it is shown as the model wrote it
-        code, language = event.tool_call.arguments, ""
-    elif argument in arguments:
-        code = str(arguments[argument])
-    else:
-        code, language = json.dumps(arguments, indent=2, ensure_ascii=False), "json"
-    return Call(
-        call_id=event.tool_call_id,
-        tool=event.tool_name,
-        summary=_summary(event, arguments),
-        risk=str(event.security_risk),
-        code=code,
-        language=language,
-        started=event.timestamp,
-    )
-
-
-def _summary(event: ActionEvent, arguments: dict[str, Any]) -> str:
-    """The model's words, else the command or the path."""
-    # The reference fills a missing summary with the call as JSON, which says nothing new.
-    if event.summary and not event.summary.startswith(f"{event.tool_name}: {{"):
-        return event.summary
-    if path := arguments.get("path"):
-        return f"{arguments.get('command', '')} {PurePath(str(path)).name}".strip()
-    texts = [value for value in arguments.values() if isinstance(value, str)]
-    return texts[0] if texts else ""
-
-
-def _arguments(event: ActionEvent) -> dict[str, Any]:
-    if event.action is None:
-        return {}
-    return event.action.model_dump(mode="json", exclude={"kind"}, exclude_defaults=True)
-
-
-def _with_observation(call: Call, event: ObservationEvent) -> Call:
-    observation = event.observation
-    exit_code = getattr(observation, "exit_code", None)
-    state: CallState = "ok"
-    if getattr(observation, "timeout", False) is True:
-        state = "timed out"
-    elif observation.is_error or exit_code not in (None, 0, -1):
-        state = "failed"
-    images = [p for p in observation.content if isinstance(p, ImageContent)]
-    return replace(
-        call,
-        state=state,
-        output=observation.text,
-        diff=None if observation.is_error else _edit(observation),
-        exit_code=exit_code if isinstance(exit_code, int) else None,
-        images=sum(len(part.image_urls) for part in images),
-    )
-
-
-def _edit(observation: object) -> Diff | None:
-    """The change that an editing tool reports, whatever the tool."""
-    old, new = (getattr(observation, name, None) for name in ("old_content", "new_content"))
-    path = getattr(observation, "path", None) or getattr(observation, "file_path", None)
-    if path is None or (old is None and new is None) or old == new:
-        return None
-    return Diff(str(path), old, new)
-
-
-def _seconds(start: str, end: str) -> float:
-    try:
-        span = datetime.fromisoformat(end) - datetime.fromisoformat(start)
-    except ValueError:
-        return 0.0
-    return max(0.0, span.total_seconds())

@@ -14,8 +14,9 @@ from oh_kernel.events import (
     UserRejectObservation,
     event_from_json,
 )
+from oh_kernel.views.calls import Call
 from oh_kernel.views.static import MAX_SAVED_CHARS, render_turn
-from oh_kernel.views.turn import Call, Turn
+from oh_kernel.views.turn import Turn
 from tests.unit.shown import Shown
 from tests.unit.turns import action, answer, failed, finished, observed, reference_events, user
 

@@ -1,0 +1,158 @@
+"""What is there to show of a tool call: what was asked, how it stands, what came of it?"""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from datetime import datetime
+from pathlib import PurePath
+from typing import Any, Literal
+
+from oh_kernel.conversation.run import CANCELLED_CALL, STOPPED_CALL
+from oh_kernel.events import (
+    ActionEvent,
+    AgentErrorEvent,
+    ImageContent,
+    ObservationEvent,
+    ToolResultEvent,
+    UserRejectObservation,
+)
+from oh_kernel.views.linediff import Diff
+
+CallState = Literal["running", "waiting", "ok", "failed", "timed out", "rejected", "interrupted"]
+OPEN: tuple[CallState, ...] = ("running", "waiting")
+
+# Tools whose argument is better read as code than as JSON: the argument and its language.
+_CODE_ARGUMENTS = {"terminal": ("command", "bash"), "ipython": ("code", "python")}
+# Exit codes of a command that was cut short: it has none yet, or ended by C-c.
+_CUT_SHORT = (None, -1, 130)
+# Shorter than this is not worth a reader's time.
+_LEAST_SECONDS = 0.1
+
+
+@dataclass(frozen=True)
+class Call:
+    """A tool call as a person sees it."""
+
+    call_id: str
+    tool: str
+    summary: str
+    risk: str
+    code: str
+    language: str
+    started: str
+    state: CallState = "running"
+    output: str = ""
+    diff: Diff | None = None
+    exit_code: int | None = None
+    duration_s: float = 0.0
+    images: int = 0
+
+    @property
+    def facts(self) -> list[str]:
+        """State, exit code, size of an edit, duration and a notable risk, each a few words."""
+        facts: list[str] = [self.state]
+        if self.exit_code is not None and self.state in ("ok", "failed"):
+            facts.append(f"exit {self.exit_code}")
+        if self.diff:
+            facts.append(self.diff.headline)
+        if self.duration_s >= _LEAST_SECONDS:
+            facts.append(f"{self.duration_s:.1f} s")
+        if self.risk in ("MEDIUM", "HIGH"):
+            facts.append(f"risk {self.risk.lower()}")
+        return facts
+
+    @property
+    def may_be_cut_short(self) -> bool:
+        """Whether the failure is one that a stop would leave behind."""
+        return self.state == "failed" and self.exit_code in _CUT_SHORT
+
+
+def call_of(event: ActionEvent) -> Call:
+    """The call as it was asked for."""
+    arguments = arguments_of(event)
+    argument, language = _CODE_ARGUMENTS.get(event.tool_name, ("", ""))
+    if event.action is None:  # not understood, so it is shown as the model wrote it
+        code, language = event.tool_call.arguments, ""
+    elif argument in arguments:
+        code = str(arguments[argument])
+    else:
+        code, language = json.dumps(arguments, indent=2, ensure_ascii=False), "json"
+    return Call(
+        call_id=event.tool_call_id,
+        tool=event.tool_name,
+        summary=_summary(event, arguments),
+        risk=str(event.security_risk),
+        code=code,
+        language=language,
+        started=event.timestamp,
+    )
+
+
+def answered(call: Call, event: ToolResultEvent, *, began: str) -> Call:
+    """The call with its result; `began` is when its turn came among the calls of a reply."""
+    call = replace(call, duration_s=seconds_between(max(call.started, began), event.timestamp))
+    match event:
+        case ObservationEvent():
+            return _observed(call, event)
+        case UserRejectObservation():
+            return replace(call, state="rejected", output=event.rejection_reason)
+        case AgentErrorEvent(error=text):
+            stopped = text in (STOPPED_CALL, CANCELLED_CALL)
+            return replace(call, state="interrupted" if stopped else "failed", output=text)
+        case _:
+            return replace(call, state="ok")
+
+
+def arguments_of(event: ActionEvent) -> dict[str, Any]:
+    """What the tool was asked, without what it would assume anyway."""
+    if event.action is None:
+        return {}
+    return event.action.model_dump(mode="json", exclude={"kind"}, exclude_defaults=True)
+
+
+def seconds_between(start: str, end: str) -> float:
+    """The time between two timestamps of events; 0 if one of them is not readable."""
+    try:
+        span = datetime.fromisoformat(end) - datetime.fromisoformat(start)
+    except (ValueError, TypeError):  # a log of another product, or one with and one without zone
+        return 0.0
+    return max(0.0, span.total_seconds())
+
+
+def _summary(event: ActionEvent, arguments: Mapping[str, Any]) -> str:
+    """The model's words, else the command or the path."""
+    # The reference fills a missing summary with the call as JSON, which says nothing new.
+    if event.summary and not event.summary.startswith(f"{event.tool_name}: {{"):
+        return event.summary
+    if path := arguments.get("path"):
+        return f"{arguments.get('command', '')} {PurePath(str(path)).name}".strip()
+    texts = [value for value in arguments.values() if isinstance(value, str)]
+    return texts[0] if texts else ""
+
+
+def _observed(call: Call, event: ObservationEvent) -> Call:
+    observation = event.observation
+    exit_code = getattr(observation, "exit_code", None)
+    state: CallState = "ok"
+    if getattr(observation, "timeout", False) is True:
+        state = "timed out"
+    elif observation.is_error or exit_code not in (None, 0, -1):
+        state = "failed"
+    images = [part for part in observation.content if isinstance(part, ImageContent)]
+    return replace(
+        call,
+        state=state,
+        output=observation.text,
+        diff=None if observation.is_error else _edit(observation),
+        exit_code=exit_code if isinstance(exit_code, int) else None,
+        images=sum(len(part.image_urls) for part in images),
+    )
+
+
+def _edit(observation: object) -> Diff | None:
+    """The change that an editing tool reports, whatever the tool."""
+    old, new = (getattr(observation, name, None) for name in ("old_content", "new_content"))
+    path = getattr(observation, "path", None) or getattr(observation, "file_path", None)
+    if path is None or (old is None and new is None) or old == new:
+        return None
+    return Diff(str(path), old, new)
