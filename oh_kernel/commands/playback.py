@@ -1,5 +1,6 @@
 """How is a notebook run so that a person in a terminal can follow it?"""
 
+import re
 import sys
 from pathlib import Path
 from typing import Any, Self, TextIO
@@ -27,7 +28,12 @@ class Playback(NotebookClient):
             kernel_name=notebook.metadata.kernelspec.name, kernel_spec_manager=specs
         )
         client = cls(
-            notebook, km=manager, resources={"metadata": {"path": str(folder)}}, timeout=None
+            notebook,
+            km=manager,
+            resources={"metadata": {"path": str(folder)}},
+            timeout=None,
+            # ipykernel warns at each start that local connections are not encrypted.
+            extra_arguments=["--log-level=ERROR"],
         )
         client.screen = screen or sys.stdout
         client._views = {}
@@ -54,7 +60,7 @@ class Playback(NotebookClient):
             case "stream":
                 self._print(content["text"])
             case "error":
-                self._print("\n".join(content["traceback"]) + "\n")
+                self._print(plain("\n".join(content["traceback"])) + "\n")
             case "execute_result":
                 self._print(content["data"].get("text/plain", "") + "\n")
             case "display_data" | "update_display_data":
@@ -98,6 +104,11 @@ class _View:
             lines = lines[len(self._printed) :]
         self._printed += lines
         return "".join(line + "\n" for line in lines)
+
+
+def plain(text: str) -> str:
+    """`text` without the colours that IPython gives a traceback."""
+    return re.sub(r"\x1b\[[0-9;]*m", "", text)
 
 
 def _after(lines: list[str], printed: list[str]) -> list[str]:

@@ -9,6 +9,7 @@ from oh_kernel.conversation.conversation import model_of
 from oh_kernel.errors import SettingsError
 from oh_kernel.llm import RecordingLLM
 from oh_kernel.llm.base import LLM
+from oh_kernel.loop import run_blocking
 from oh_kernel.settings import Settings
 
 
@@ -18,9 +19,16 @@ def record(arguments: argparse.Namespace) -> int:
     if path.exists() and path.stat().st_size:
         raise SettingsError(f"{path} is there already.", remedy="Delete it, or name another file.")
 
-    def recording(settings: Settings, workspace: Path) -> LLM:
-        return RecordingLLM(model_of(settings, workspace), path, workspace=workspace)
+    made: list[LLM] = []
 
-    code = do_task(arguments, recording)
+    def recording(settings: Settings, workspace: Path) -> LLM:
+        made.append(RecordingLLM(model_of(settings, workspace), path, workspace=workspace))
+        return made[0]
+
+    try:
+        code = do_task(arguments, recording)
+    finally:
+        for llm in made:
+            run_blocking(llm.aclose())
     print(f"oh-kernel: recorded in {path}; use it as model replay:{path}", file=sys.stderr)
     return code
