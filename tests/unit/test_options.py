@@ -8,6 +8,7 @@ import pytest
 
 from oh_kernel.options import BY_NAME, OPTIONS, Option
 from oh_kernel.settings import Settings
+from tests import options_page
 
 
 def test_names_are_unique() -> None:
@@ -54,3 +55,8 @@ def test_the_table_imports_nothing_of_ours_and_nothing_heavy() -> None:
     heavy = ["pydantic", "oh_kernel.errors", "oh_kernel.settings", "platformdirs", "traitlets"]
     run = subprocess.run([sys.executable, "-c", code % heavy], capture_output=True, text=True)
     assert (run.stdout.strip(), run.stderr) == ("[]", "")
+
+
+def test_the_page_of_options_is_up_to_date() -> None:
+    """Else run: python -m tests.options_page"""
+    assert options_page.PAGE.read_text("utf-8") == options_page.page()
