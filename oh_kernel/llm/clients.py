@@ -8,7 +8,7 @@ import importlib
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from oh_kernel.errors import ModelAuthError, ModelNotConfigured, ModelRequestRefused
+from oh_kernel.errors import ModelAuthError, ModelNotConfigured
 from oh_kernel.llm.convert import Dialect, Kind
 from oh_kernel.providers import provider_name
 
@@ -18,7 +18,6 @@ if TYPE_CHECKING:
 
 DEFAULT_TIMEOUT_S = 300.0
 CONNECT_TIMEOUT_S = 20.0
-OLLAMA_URL = "http://localhost:11434/v1"
 _ALIASES = {"openai-chat": "openai", "google-gla": "google", "gemini": "google"}
 # Local servers want no key, the client libraries insist on some text.
 NO_KEY = "no-key"
@@ -32,47 +31,37 @@ class Route:
     model: str
     provider: str
     base_url: str | None = None
+    fixed_url: bool = False
     needs_key: bool = True
     extra: str | None = None
+    http: str = "httpx2"
 
 
 def _compatible(provider: str) -> Route:
-    return Route("chat", "openai.OpenAIChatModel", provider)
+    """A named server that speaks OpenAI's API at one address."""
+    return Route("chat", "openai.OpenAIChatModel", provider, fixed_url=True)
 
+
+_OPENAI_URL = "https://api.openai.com/v1"
+_ANTHROPIC_URL = "https://api.anthropic.com"
+_OLLAMA_URL = "http://localhost:11434/v1"
+_CHAT, _OPENAI = "openai.OpenAIChatModel", "openai.OpenAIProvider"
+_CLAUDE = ("anthropic.AnthropicModel", "anthropic.AnthropicProvider")
+_BEDROCK = ("bedrock.BedrockConverseModel", "bedrock.BedrockProvider")
 
 ROUTES: dict[str, Route] = {
-    "openai": Route(
-        "chat", "openai.OpenAIChatModel", "openai.OpenAIProvider", "https://api.openai.com/v1"
-    ),
-    "openai-responses": Route(
-        "responses",
-        "openai.OpenAIResponsesModel",
-        "openai.OpenAIProvider",
-        "https://api.openai.com/v1",
-    ),
-    "anthropic": Route(
-        "anthropic",
-        "anthropic.AnthropicModel",
-        "anthropic.AnthropicProvider",
-        "https://api.anthropic.com",
-    ),
-    "ollama": Route(
-        "chat", "openai.OpenAIChatModel", "ollama.OllamaProvider", OLLAMA_URL, needs_key=False
-    ),
+    "openai": Route("chat", _CHAT, _OPENAI, _OPENAI_URL),
+    "openai-responses": Route("responses", "openai.OpenAIResponsesModel", _OPENAI, _OPENAI_URL),
+    "anthropic": Route("anthropic", *_CLAUDE, _ANTHROPIC_URL),
+    "ollama": Route("chat", _CHAT, "ollama.OllamaProvider", _OLLAMA_URL, needs_key=False),
     "deepseek": _compatible("deepseek.DeepSeekProvider"),
     "openrouter": _compatible("openrouter.OpenRouterProvider"),
     "together": _compatible("together.TogetherProvider"),
     "fireworks": _compatible("fireworks.FireworksProvider"),
     "google": Route("other", "google.GoogleModel", "google.GoogleProvider", extra="google"),
-    "groq": Route("other", "groq.GroqModel", "groq.GroqProvider", extra="groq"),
+    "groq": Route("other", "groq.GroqModel", "groq.GroqProvider", extra="groq", http="httpx"),
     "mistral": Route("other", "mistral.MistralModel", "mistral.MistralProvider", extra="mistral"),
-    "bedrock": Route(
-        "other",
-        "bedrock.BedrockConverseModel",
-        "bedrock.BedrockProvider",
-        needs_key=False,
-        extra="bedrock",
-    ),
+    "bedrock": Route("other", *_BEDROCK, fixed_url=True, needs_key=False, extra="bedrock"),
 }
 
 
@@ -123,27 +112,21 @@ def connect(
 ) -> Client:
     """Make the client. This imports the model library: seconds, so not on a thread that serves."""
     route = ROUTES[provider]
+    if base_url and route.fixed_url:
+        raise ModelNotConfigured(
+            f"{provider} models are at one address; a base URL cannot be set for them.",
+            remedy="Leave it out, or name the model openai:NAME with that base URL.",
+        )
     model_class = _load("models", route.model, route)
     provider_class = _load("providers", route.provider, route)
     if provider == "bedrock":
         # Its own transport (botocore), which finds AWS credentials by its own rules.
-        return _client(
-            model_class(name, provider=_bedrock(provider_class, timeout_s)),
-            None,
-            route,
-            takes_images,
-        )
-    http = _http_client(timeout_s)
-    arguments: dict[str, Any] = {"api_key": _key(provider, route, api_key, base_url)}
-    if base_url or route.base_url:
-        arguments["base_url"] = base_url or route.base_url
-    try:
-        made = provider_class(**arguments, http_client=http)
-    except TypeError as error:
-        raise ModelRequestRefused(
-            f"{provider} takes no base URL.",
-            remedy="Leave it out, or name the model openai:NAME with that base URL.",
-        ) from error
+        made = provider_class(aws_read_timeout=timeout_s, aws_connect_timeout=CONNECT_TIMEOUT_S)
+        return _client(model_class(name, provider=made), None, route, takes_images)
+    http = _http_client(route, timeout_s)
+    urls = {} if route.fixed_url else {"base_url": base_url or route.base_url}
+    key = _key(provider, route, api_key, base_url)
+    made = provider_class(api_key=key, http_client=http, **urls)
     if hasattr(made.client, "max_retries"):
         made.client.max_retries = 0
     return _client(model_class(name, provider=made), http, route, takes_images)
@@ -156,21 +139,15 @@ def _client(model: "Model", http: "AsyncClient | None", route: Route, takes_imag
         system=model.system,
         takes_images=takes_images,
         thinking_field=profile.get("openai_chat_thinking_field"),
+        id_chars=profile.get("tool_call_id_length"),
     )
     return Client(model, http, dialect)
 
 
-def _bedrock(provider_class: Any, timeout_s: float) -> Any:
-    return provider_class(aws_read_timeout=timeout_s, aws_connect_timeout=CONNECT_TIMEOUT_S)
-
-
-def _http_client(timeout_s: float) -> "AsyncClient":
-    import httpx2  # with the model library, at first use
-
-    return httpx2.AsyncClient(
-        timeout=httpx2.Timeout(timeout_s, connect=min(CONNECT_TIMEOUT_S, timeout_s)),
-        follow_redirects=True,
-    )
+def _http_client(route: Route, timeout_s: float) -> Any:
+    library = importlib.import_module(route.http)  # with the model library, at first use
+    timeout = library.Timeout(timeout_s, connect=min(CONNECT_TIMEOUT_S, timeout_s))
+    return library.AsyncClient(timeout=timeout, follow_redirects=True)
 
 
 def _key(provider: str, route: Route, api_key: str | None, base_url: str | None) -> str:

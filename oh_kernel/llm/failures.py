@@ -4,6 +4,7 @@ A provider's error code decides first; where providers send none, the wording of
 (there is no other way to tell a prompt that is too long from any other bad request).
 """
 
+import json
 import re
 from typing import Any
 
@@ -196,12 +197,24 @@ def _text_of(body: object) -> str:
     match body:
         case {"error": inner}:
             return _text_of(inner)
-        case {"message": str(text)} | {"detail": str(text)} | str(text):
+        case {"message": str(text)} | {"detail": str(text)}:
             return text
+        case str(text):
+            return _text_in_json(text) or text
         case [first, *_]:
             return _text_of(first)
         case _:
             return ""
+
+
+def _text_in_json(text: str) -> str:
+    """Some client libraries leave the body as it came."""
+    if not text.startswith(("{", "[")):
+        return ""
+    try:
+        return _text_of(json.loads(text))
+    except ValueError:
+        return ""
 
 
 def _cause(error: BaseException) -> str:

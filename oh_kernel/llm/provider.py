@@ -23,6 +23,9 @@ from oh_kernel.llm.base import (
     ToolSpec,
 )
 from oh_kernel.llm.clients import DEFAULT_TIMEOUT_S, Client, connect, split_name
+from oh_kernel.llm.convert import to_request
+from oh_kernel.llm.pricing import cost_of, usage_of
+from oh_kernel.llm.replies import from_response
 
 if TYPE_CHECKING:
     from pydantic_ai.messages import ModelResponse, ModelResponseStreamEvent
@@ -99,8 +102,6 @@ class ProviderLLM:
     async def _ask(
         self, client: Client, messages: Sequence[Message], tools: Sequence[ToolSpec]
     ) -> AsyncGenerator[Delta | Completion]:
-        from oh_kernel.llm.convert import to_request
-
         history, parameters = to_request(messages, tools, client.dialect)
         settings = _settings(client)
         async with client.model.request_stream(history, settings, parameters) as reply:
@@ -112,9 +113,6 @@ class ProviderLLM:
             yield self._completion(reply, client)
 
     def _completion(self, reply: "StreamedResponse", client: Client) -> Completion:
-        from oh_kernel.llm.convert import from_response
-        from oh_kernel.llm.pricing import cost_of, usage_of
-
         response = reply.get()
         self._check_whole(response, client)
         return Completion(

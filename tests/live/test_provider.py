@@ -414,6 +414,22 @@ def test_refusal_of_the_model_itself() -> None:
 
 
 @pytest.mark.parametrize("model", EVERY)
+def test_stopping_before_the_first_word_closes_the_connection(model: str) -> None:
+    with ModelServer([{"content": "one", "hang_after": 0}]) as server:
+
+        async def run() -> None:
+            llm = open_llm(model, base_url=base(model, server), api_key=KEY)
+            asking = asyncio.create_task(read(llm))
+            await asyncio.to_thread(server.wait_for_requests, 1)
+            asking.cancel()
+            await asyncio.wait([asking])
+            assert await asyncio.to_thread(server.requests[0].closed.wait, 5)
+            await llm.aclose()
+
+        asyncio.run(run())
+
+
+@pytest.mark.parametrize("model", EVERY)
 @pytest.mark.parametrize("how", ["close", "cancel"])
 def test_stopping_closes_the_stream_at_once(model: str, how: str) -> None:
     slow = {"content": "one two three four five", "hang_after": 4}
@@ -492,6 +508,33 @@ asyncio.run(main())
         [sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=True
     )
     assert float(done.stdout) < 1.0
+
+
+def test_proxy_of_the_environment_is_used(monkeypatch: pytest.MonkeyPatch) -> None:
+    with ModelServer([{"content": "Hi."}]) as proxy:
+        monkeypatch.setenv("HTTP_PROXY", proxy.url)
+        monkeypatch.setenv("http_proxy", proxy.url)
+        monkeypatch.setenv("NO_PROXY", "")
+        monkeypatch.setenv("no_proxy", "")
+        assert ask(CHAT, "http://model.invalid/v1").text == "Hi."
+        assert proxy.requests[0].path == "http://model.invalid/v1/chat/completions"
+
+
+def test_variables_of_the_providers_are_left_to_the_settings(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-of-somebody-else")
+    monkeypatch.setenv("OPENAI_BASE_URL", "http://127.0.0.1:9")
+    with ModelServer([{"content": "Hi."}]) as server:
+        ask("openai:local", server.url + "/v1", api_key=None)
+        assert "somebody" not in str(server.requests[0].headers)
+    with pytest.raises(ModelAuthError):
+        asyncio.run(read(open_llm("openai:gpt-5")))
+
+
+def test_base_url_where_none_can_be_set() -> None:
+    with pytest.raises(ModelNotConfigured, match="base URL"):
+        ask("deepseek:deepseek-chat", "http://127.0.0.1:9")
 
 
 # --- names ------------------------------------------------------------------------------------
