@@ -11,12 +11,15 @@ HEAD = """\
 
 Made from `oh_kernel/options.py` by `python -m tests.options_page`.
 
-A value is looked for in this order: the flag of a cell or command; `%openhands config NAME=VALUE` or
-`%config OpenHands.NAME = VALUE`; the variable `OPENHANDS_NAME`, then the other variables named below;
-`config.toml` in the user's configuration folder (`oh-kernel doctor` says where) or the file that
-`OPENHANDS_CONFIG_FILE` names; the default. The key and the address go only with the model they were set
-for; another provider's key comes from its own variable (`OPENAI_API_KEY`, `ANTHROPIC_API_KEY`, ...) or
-from `%openhands login`. Flags marked * are for one `%%openhands` cell too; `oh-kernel run` has them all.
+A value is looked for in this order: the flag of a cell or command; `%openhands config NAME=VALUE`
+or `%config OpenHands.NAME = VALUE`; the variable `OPENHANDS_NAME`, then the other variables named
+below; `config.toml` in the user's configuration folder, or the file that `OPENHANDS_CONFIG_FILE`
+names; the default.
+
+The key and the address go only with the model they were set for. Another provider's key comes from
+its own variable (`OPENAI_API_KEY`, `ANTHROPIC_API_KEY`, ...) or from `%openhands login`.
+
+Flags marked * are for one `%%openhands` cell too; `oh-kernel run` has them all.
 
 | option | flag | values | default | what it says |
 |---|---|---|---|---|
