@@ -1,8 +1,9 @@
 """What would a person read of the raw bytes that programs send to a terminal?
 
-There is no grid of rows and columns: long lines stay whole, and what moves the cursor within one
-line (carriage return, backspace, erase) is followed, so that a progress bar is read as its last
-frame. Colours, titles, queries and every other escape sequence are dropped.
+There is no grid of rows and columns: long lines stay whole. What moves the cursor within one line
+(backspace, erase) is followed, and what comes after a carriage return replaces the line, so that a
+progress bar is read as its last frame, without the rest of a longer one. Colours, titles, queries
+and every other escape sequence are dropped.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ _ESCAPE = re.compile(
     r"|[ -/]*[0-OQ-WYZ\\`-~]"  # the short ones
     r")"
 )
-_NOISE = re.compile(r"[\x00-\x07\x0b\x0c\x0e-\x1a\x1c-\x1f\x7f]")
+_NOISE = re.compile(r"[\x00-\x06\x0b\x0c\x0e-\x1a\x1c-\x1f\x7f]")
 _NEWLINE = re.compile(r"\r+\n")
 _MOVES = re.compile(r"([\r\b\x00\x01])")
 _UNFINISHED_MAX_CHARS = 65_536
@@ -59,6 +60,7 @@ class Screen:
         self._decoder = Decoder()
         self._line = ""
         self._column = 0
+        self._returned = False
 
     def feed(self, data: bytes) -> tuple[str, str]:
         """(lines that ended, the same news for a live view, which follows `\\r` itself)."""
@@ -67,7 +69,7 @@ class Screen:
 
     def take_line(self) -> str:
         """The unfinished line, which is thereby read: its rest comes as text of its own."""
-        line, self._line, self._column = self._line, "", 0
+        line, self._line, self._column, self._returned = self._line, "", 0, False
         return line
 
     def flush(self) -> str:
@@ -88,7 +90,7 @@ class Screen:
         for part in _MOVES.split(text):
             match part:
                 case "\r":
-                    self._column = 0
+                    self._column, self._returned = 0, True
                 case "\b":
                     self._column = max(0, self._column - 1)
                 case "\x00":
@@ -100,6 +102,8 @@ class Screen:
         return overflow
 
     def _type(self, text: str) -> str:
+        if self._returned and text:
+            self.take_line()
         end = self._column + len(text)
         self._line = self._line[: self._column] + text + self._line[end:]
         self._column = end
@@ -134,6 +138,7 @@ def _plain(text: str) -> str:
     text = _NOISE.sub("", text)
     if "\x1b" in text:
         text = _ESCAPE.sub(_meaning, text)
+    text = text.replace("\x07", "")  # only now: it also ends titles
     return _NEWLINE.sub("\n", text)
 
 
