@@ -129,8 +129,8 @@ class ConversationStateUpdateEvent(Event):
     """A field of the conversation's state has a new value (`full_state`: all of them)."""
 
     source: EventSource = "environment"
-    key: str = ""
-    value: Any = None
+    key: str = Field(default_factory=str)
+    value: Any = Field(default_factory=lambda: None)
 
 
 class PauseEvent(Event):

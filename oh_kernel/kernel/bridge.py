@@ -11,6 +11,7 @@ and interrupt remain.
 from __future__ import annotations
 
 import asyncio
+import sys
 import threading
 from collections.abc import Awaitable, Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -37,6 +38,7 @@ class Bridge:
         self.shell = shell
         self.kernel: Any = kernel if kernel is not None else getattr(shell, "kernel", None)
         self.serves_main = False
+        self.has_widget_front_end = False
         self._comm_ids: set[str] = set()
         self._request_handler: RequestHandler | None = None
         self._parents: list[Mapping[str, Any]] = []
@@ -99,6 +101,39 @@ class Bridge:
         """The message whose cell the agent works for, which does not end within this block."""
         with self._parents_lock:
             yield self._parents[-1] if self._parents else None
+
+    # The person at the front end
+
+    @property
+    def can_click(self) -> bool:
+        """Whether the running cell's front end shows widgets whose clicks arrive meanwhile."""
+        return self.has_widget_front_end and self._handles_comms() and self._is_attended()
+
+    @property
+    def can_type(self) -> bool:
+        """Whether somebody at the front end of the running cell can answer a question."""
+        if self.kernel is None:
+            return bool(sys.stdin and sys.stdin.isatty())
+        return self._is_attended()
+
+    async def ask(self, prompt: str) -> str:
+        """What a person types after `prompt`. Awaited on the agent loop; asked on the main thread."""
+        work = main_thread.submit(lambda: self._input(prompt))
+        return await asyncio.wrap_future(work)
+
+    def _input(self, prompt: str) -> str:
+        # Not the builtin: while the agent's code runs, that one refuses.
+        if self.kernel is None:
+            print(prompt, end="", flush=True)
+            return sys.stdin.readline().rstrip("\n")
+        return str(self.kernel.raw_input(prompt))
+
+    def _is_attended(self) -> bool:
+        parent = self.kernel.get_parent("shell") if self.kernel is not None else {}
+        return bool((parent.get("content") or {}).get("allow_stdin"))
+
+    def _handles_comms(self) -> bool:
+        return hasattr(self.kernel, "note_front_end")
 
     # Widgets
 

@@ -73,13 +73,21 @@ class OpenHandsKernel(IPythonKernel):
             idents, frames = self.session.feed_identities(msg, copy=False)
             # Without the content, so that the signature stays unused for whoever takes the message.
             peek = self.session.deserialize(frames, content=False, copy=False)
-            if peek["header"]["msg_type"] not in ("comm_msg", "comm_close"):
+            msg_type = peek["header"]["msg_type"]
+            if msg_type in ("comm_open", "comm_info_request"):
+                self.note_front_end(self.session.unpack(peek["content"]))
+            if msg_type not in ("comm_msg", "comm_close"):
                 return None
             if not self.bridge.owns_comm(self.session.unpack(peek["content"]).get("comm_id")):
                 return None
             return idents, self.session.deserialize(frames, content=True, copy=False)
         except (ValueError, KeyError):
             return None  # not well-formed: the stock path reports it
+
+    def note_front_end(self, content: Message) -> None:
+        """A front end that shows widgets asks for their comms when it connects."""
+        if str(content.get("target_name")).startswith("jupyter.widget"):
+            self.bridge.has_widget_front_end = True
 
     def _handle_comm_messages(self) -> None:
         while True:

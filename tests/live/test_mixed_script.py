@@ -14,6 +14,7 @@ from oh_kernel.store import EventStore
 from tests.conversations import assert_each_call_answered_once
 from tests.live.kernel_client import running_kernel
 from tests.live.model_server import ModelServer
+from tests.outputs import final_text
 
 
 def turn(*calls: tuple[str, dict[str, Any] | str], say: str = "", **more: Any) -> dict[str, Any]:
@@ -86,7 +87,7 @@ def as_cell(
     ):
         result = kernel.run("%%openhands\nfix it", deadline_s=60)
         assert result.status == "ok" and not result.errors
-        assert "Fixed the typo." in result.text
+        assert "Fixed the typo." in final_text(result.messages)
     with EventStore.open(store) as opened:
         (info,) = opened.conversations()
         return list(opened.iterate(info.id)), server

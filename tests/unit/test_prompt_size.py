@@ -1,8 +1,7 @@
 """The static prompt and the tools' schemas stay small: they are paid for in every call."""
 
 import json
-
-import bpe_openai
+import warnings
 
 from oh_kernel.agents.prompt import dynamic_context, static_prompt
 from oh_kernel.tools.presets import PRESETS
@@ -11,6 +10,11 @@ MAX_TOKENS = 2_500
 
 
 def tokens(text: str) -> int:
+    with warnings.catch_warnings():
+        # It opens its vocabulary by a function that some versions of Python call deprecated.
+        warnings.simplefilter("ignore", DeprecationWarning)
+        import bpe_openai
+
     return len(bpe_openai.get_encoding("o200k_base").encode(text))
 
 
