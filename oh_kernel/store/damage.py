@@ -49,19 +49,22 @@ class RepairReport:
         return " ".join(parts) or "Nothing was lost."
 
 
-def is_busy(error: sqlite3.Error) -> bool:
+def is_busy(error: BaseException) -> bool:
     """Whether another connection holds the file and a later try may succeed."""
     return _code(error) in _BUSY
 
 
-def is_damage(error: sqlite3.Error) -> bool:
-    """Whether the file, not the request, is at fault."""
-    return isinstance(error, DamagedRow) or _code(error) in _DAMAGED
+def is_damage(error: BaseException) -> bool:
+    """Whether the file, not the request, is at fault.
+
+    Text that is not UTF-8 was not written by us; SQLite's own messages quote it, too.
+    """
+    return isinstance(error, DamagedRow | UnicodeDecodeError) or _code(error) in _DAMAGED
 
 
-def is_moved(error: sqlite3.Error) -> bool:
+def is_moved(error: BaseException) -> bool:
     """Whether SQLite found that the file no longer has its name."""
-    return getattr(error, "sqlite_errorcode", 0) == sqlite3.SQLITE_READONLY_DBMOVED
+    return bool(getattr(error, "sqlite_errorcode", 0) == sqlite3.SQLITE_READONLY_DBMOVED)
 
 
 def unusable(path: Path, error: Exception) -> StoreError:
@@ -72,5 +75,5 @@ def unusable(path: Path, error: Exception) -> StoreError:
     )
 
 
-def _code(error: sqlite3.Error) -> int:
-    return getattr(error, "sqlite_errorcode", 0) & 0xFF
+def _code(error: BaseException) -> int:
+    return int(getattr(error, "sqlite_errorcode", 0)) & 0xFF

@@ -131,13 +131,13 @@ class Database:
         with self.lock:
             try:
                 return attempt()
-            except sqlite3.DatabaseError as error:
+            except (sqlite3.DatabaseError, UnicodeDecodeError) as error:
                 self._recover_from(error)
                 raise _Busy from error
             except OSError as error:
                 raise unusable(self.path, error) from error
 
-    def _recover_from(self, error: sqlite3.DatabaseError) -> None:
+    def _recover_from(self, error: Exception) -> None:
         """Make the next try possible, or raise an error if trying again cannot help."""
         if isinstance(error, _FileReplaced) or is_moved(error):
             self._drop_connection()
@@ -148,7 +148,7 @@ class Database:
         elif not is_busy(error):
             raise error
 
-    def _repair(self, error: sqlite3.DatabaseError) -> None:
+    def _repair(self, error: Exception) -> None:
         if self._read_only or self._repairs_left == 0:
             raise StoreError(
                 f"The event log {self.path} is damaged: {error}.",
@@ -224,13 +224,10 @@ class Database:
                 schema.require_readable(connection)
             else:
                 self._prepare(connection, crashed)
-        except sqlite3.DatabaseError as error:
+        except BaseException as error:
             # A repair wants the connection, to keep others from writing meanwhile.
             if not is_damage(error):
                 self._drop_connection()
-            raise
-        except BaseException:
-            self._drop_connection()
             raise
         return connection
 
@@ -267,6 +264,8 @@ class Database:
         connection.execute("PRAGMA secure_delete = ON")
         if schema.migrate(connection):
             connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        if not schema.is_intact(connection):
+            raise DamagedRow("the declaration of a table was changed")
         self._check(connection, crashed)
         self.store_id = schema.store_id(connection)
         self._look_for_losses(connection)

@@ -11,7 +11,6 @@ import os
 import sqlite3
 import time
 import uuid
-import zlib
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from glob import escape
@@ -23,6 +22,7 @@ from oh_kernel.store.carve import Pages, Row
 from oh_kernel.store.damage import RepairReport
 from oh_kernel.store.lockfile import LockFile, read_marks
 from oh_kernel.store.losses import move_on
+from oh_kernel.store.rows import checksum
 
 LOCK_WAIT_S = 30.0
 _JOURNALS = ("-wal", "-shm", "-journal")
@@ -187,8 +187,10 @@ def _decoded(row: Row) -> list[int | float | str | None]:
 def _is_event(row: Row) -> bool:
     if len(row.values) != schema.EVENT_COLUMNS:
         return False
-    crc, text = row.values[6], row.values[8]
-    return isinstance(text, bytes) and zlib.crc32(text) == crc
+    crc, pieces, text = row.values[6:]
+    if not isinstance(text, bytes) or not isinstance(pieces, bytes | None):
+        return False
+    return checksum(text, pieces or b"") == crc
 
 
 def _is_blob(row: Row) -> bool:

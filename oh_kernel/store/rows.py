@@ -59,7 +59,7 @@ class EventRow(NamedTuple):
             self.kind,
             self.source,
             self.timestamp,
-            zlib.crc32(self.text),
+            checksum(self.text, (self.pieces or "").encode()),
             self.pieces,
             self.text,
         )
@@ -74,6 +74,11 @@ class EventRow(NamedTuple):
                 f" at index {taken}.",
                 remedy="Each event is appended once; a copy needs an id of its own.",
             ) from None
+
+
+def checksum(text: bytes, pieces: bytes) -> int:
+    """What tells whether a row is as it was written."""
+    return zlib.crc32(pieces, zlib.crc32(text))
 
 
 def index_of(connection: sqlite3.Connection, number: int, event_id: str) -> int | None:
@@ -114,7 +119,7 @@ def _whole(
         return texts[digest]
 
     for seq, crc, pieces, text in rows:
-        if zlib.crc32(text) != crc:
+        if checksum(text, (pieces or "").encode()) != crc:
             raise DamagedRow(f"the checksum of event {seq & INDEX_MASK} does not fit")
         whole = join(text, pieces_from_json(pieces), find) if pieces else text
         yield seq & INDEX_MASK, whole.decode()

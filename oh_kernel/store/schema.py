@@ -9,6 +9,7 @@ conversation itself is lost (see repair).
 import sqlite3
 import uuid
 from collections.abc import Sequence
+from functools import cache
 
 from oh_kernel.errors import StoreError, StoreVersionError
 
@@ -45,7 +46,7 @@ CREATE TABLE events (
     kind TEXT NOT NULL,
     source TEXT NOT NULL,
     timestamp TEXT NOT NULL,
-    crc INTEGER NOT NULL,                   -- of text
+    crc INTEGER NOT NULL,                   -- of text and pieces
     pieces TEXT,                            -- what was cut out of text, see blobs
     text TEXT NOT NULL
 );
@@ -61,6 +62,9 @@ STORE_COLUMNS = 2
 BLOB_COLUMNS = 3
 EVENT_COLUMNS = 9
 CONVERSATION_COLUMNS = 17
+
+
+_DECLARATIONS = "SELECT type, name, sql FROM sqlite_schema"
 
 
 def migrate(connection: sqlite3.Connection, steps: Sequence[str] = MIGRATIONS) -> bool:
@@ -114,6 +118,14 @@ def require_readable(connection: sqlite3.Connection) -> None:
         )
 
 
+def is_intact(connection: sqlite3.Connection) -> bool:
+    """Whether every table and index is still declared as this release declares it.
+
+    One changed byte there makes another table that SQLite opens without complaint.
+    """
+    return set(_expected()) <= set(connection.execute(_DECLARATIONS).fetchall())
+
+
 def refuse_newer(version: int, known: int = len(MIGRATIONS)) -> None:
     """Raise StoreVersionError if a file of this version was written by a newer release."""
     if version > known:
@@ -127,6 +139,16 @@ def store_id(connection: sqlite3.Connection) -> str:
     """The random name this file was given when it was made."""
     row = connection.execute("SELECT value FROM store WHERE key = 'id'").fetchone()
     return str(row[0]) if row else ""
+
+
+@cache
+def _expected() -> list[tuple[str, str, str | None]]:
+    connection = sqlite3.connect(":memory:", isolation_level=None)
+    try:
+        migrate(connection)
+        return connection.execute(_DECLARATIONS).fetchall()
+    finally:
+        connection.close()
 
 
 def _statements(script: str) -> list[str]:

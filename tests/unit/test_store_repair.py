@@ -210,6 +210,48 @@ def test_EV_01_seven_events_in_a_crashed_log(tmp_path: Path, damage: Damage) -> 
     check(file, texts)
 
 
+def damage_at_random(folder: Path, chance: random.Random) -> None:
+    for _ in range(chance.choice([1, 1, 2, 5, 20])):
+        target = chance.choice(sorted(folder.glob("events.db*")))
+        size, how = target.stat().st_size, chance.random()
+        at, length = chance.randrange(size + 1), chance.choice([1, 16, 500, PAGE])
+        if how < 0.05:
+            cut(target, at)
+        elif how < 0.1 and target.suffix != ".db":
+            target.unlink()
+        elif size:
+            data = bytes(length) if how < 0.5 else chance.randbytes(length)
+            overwrite(target, at // PAGE * PAGE if how < 0.8 else at, data)
+
+
+def damage_copies_at_random(tmp_path: Path, seeds: range) -> None:
+    texts = fill(tmp_path / "events.db", crash=True, many=150)
+    for seed in seeds:
+        chance = random.Random(seed)
+        source = chance.choice([tmp_path, tmp_path / "crashed"])
+        copy = tmp_path / "copy"
+        shutil.copytree(source / "locks", copy / "locks")
+        for path in source.glob("events.db*"):
+            shutil.copy(path, copy)
+        damage_at_random(copy, chance)
+        try:
+            check(copy / "events.db", texts)
+        except BaseException as error:
+            error.add_note(f"seed {seed}")
+            raise
+        shutil.rmtree(copy)
+
+
+def test_damage_at_random_places(tmp_path: Path) -> None:
+    damage_copies_at_random(tmp_path, range(25))
+
+
+@pytest.mark.long
+@pytest.mark.timeout(1800)
+def test_damage_at_a_thousand_random_places(tmp_path: Path) -> None:
+    damage_copies_at_random(tmp_path, range(100, 1100))
+
+
 def large_log(file: Path, events: int = 400) -> list[str]:
     """A conversation in a file too large to be checked whole when it is opened."""
     with EventStore.open(file) as store:
