@@ -35,7 +35,8 @@ class Interrupts:
 
     def __init__(self, runner: CodeType | None = None) -> None:
         self.runner = runner  # the function that has IPython run the agent's code
-        self.raised_at = -1.0  # monotonic time of the last KeyboardInterrupt raised here
+        self.raised_at = -1e9  # monotonic time of the last KeyboardInterrupt raised here
+        self.by_person = 0  # how many interrupts did not come from `interrupt`
         self._stops: list[Callable[[], object]] = []
         self._cancels: list[Callable[[], object]] = []
         self._lock = threading.Lock()
@@ -43,6 +44,7 @@ class Interrupts:
         self._asked = False
         self._deferring = 0
         self._pending = False
+        self._unheard = False
 
     @contextmanager
     def turn(self, stop: Callable[[], object]) -> Iterator[None]:
@@ -115,6 +117,7 @@ class Interrupts:
 
     def _on_signal(self, _number: int, frame: FrameType | None) -> None:
         by_person, self._asked = not self._asked, False
+        self.by_person += by_person
         if by_person and self._stops:
             self._stops[-1]()
         if self._in_user_code(frame):
@@ -124,6 +127,16 @@ class Interrupts:
                 self._raise()
         elif by_person and self._cancels and not self._stops:
             self._cancels[-1]()
+        self._unheard = self._unheard or (by_person and not self._stops)
+
+    def pass_on(self) -> None:
+        """Give a person's interrupt to the handler outside as well, once the code has ended.
+
+        Without a turn nobody was told to stop: whoever waits for the agent has to hear of it.
+        """
+        if self._unheard and not self._installed:
+            self._unheard = False
+            signal.raise_signal(signal.SIGINT)
 
     def _raise(self) -> None:
         self.raised_at = time.monotonic()

@@ -166,6 +166,8 @@ def running_kernel(
     }
     for path in private.values():
         Path(path).mkdir(parents=True, exist_ok=True)
+    # The kernel would take it that it runs inside pytest, and not redirect its descriptors.
+    inherited = {name: value for name, value in os.environ.items() if name != "PYTEST_CURRENT_TEST"}
     manager = KernelManager(
         connection_file=str(folder / "runtime" / f"kernel-{time.time_ns()}.json")
     )
@@ -174,7 +176,7 @@ def running_kernel(
     log = folder / "kernel.log"
     with log.open("w") as sink:
         manager.start_kernel(
-            env={**os.environ, **private, **env}, cwd=str(cwd or folder), stdout=sink, stderr=sink
+            env={**inherited, **private, **env}, cwd=str(cwd or folder), stdout=sink, stderr=sink
         )
     client = manager.client()
     client.start_channels()
