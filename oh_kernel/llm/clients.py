@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from oh_kernel.errors import ModelAuthError, ModelNotConfigured
+from oh_kernel.imports import libraries_unshadowed
 from oh_kernel.llm.convert import Dialect, Kind
 from oh_kernel.providers import provider_name
 
@@ -166,7 +167,8 @@ def _load(package: str, path: str, route: Route) -> Any:
     """The class `path` of the model library; a missing extra becomes an error that names it."""
     module, _, name = path.rpartition(".")
     try:
-        return getattr(importlib.import_module(f"pydantic_ai.{package}.{module}"), name)
+        with libraries_unshadowed():
+            return getattr(importlib.import_module(f"pydantic_ai.{package}.{module}"), name)
     except ImportError as error:
         if route.extra is None:
             raise

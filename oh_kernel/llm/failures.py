@@ -62,7 +62,7 @@ def from_exception(error: Exception, model: str, secret: str | None) -> ModelErr
         case library.ModelTimeoutError() | TimeoutError():
             return ModelUnavailable(
                 f"{model} did not answer in time.",
-                remedy="Try again, or raise the timeout (option model_timeout_s).",
+                remedy="Try again, or raise the timeout (option timeout_s).",
             )
         case library.ModelConnectionError():
             return ModelUnavailable(

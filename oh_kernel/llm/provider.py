@@ -7,6 +7,7 @@ worker thread, because it takes a second or more and the agent's loop has a stat
 import asyncio
 import json
 from collections.abc import AsyncGenerator, Sequence
+from contextlib import aclosing
 from typing import TYPE_CHECKING, Any
 
 from oh_kernel.errors import ContentPolicyRefused, ModelError, ModelUnavailable
@@ -70,8 +71,9 @@ class ProviderLLM:
         """Ask once. Raises ModelUnavailable or ModelRateLimited when asking again could help."""
         client = await self._connected()
         try:
-            async for item in self._ask(client, messages, tools):
-                yield item
+            async with aclosing(self._ask(client, messages, tools)) as reply:
+                async for item in reply:
+                    yield item
         except ModelError:
             raise
         except Exception as error:

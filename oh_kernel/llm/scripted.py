@@ -13,8 +13,9 @@ Entry n of `fail` is what the n-th request for this turn gets instead of the tur
 
 Which turn answers a request? Turn k answers the request whose history holds k replies, so the same
 question asked again (after an interrupt, after a failure) gets the same answer, and a resumed
-conversation goes on where it stopped. Where the history got shorter because it was condensed, the
-next turn follows the one given last. A history without any reply starts the script again.
+conversation goes on where it stopped. (A reply cut short by an interrupt counts once any of it is
+in the history.) Where the history got shorter because it was condensed, the next turn follows the
+one given last. A history without any reply starts the script again.
 """
 
 import asyncio

@@ -10,9 +10,14 @@ import hashlib
 import json
 import re
 from collections.abc import Sequence
+from typing import Any, TypeVar
+
+from pydantic import BaseModel
 
 from oh_kernel.events import Message, MessageToolCall, TextContent
 from oh_kernel.events.text import without_lone_surrogates
+
+M = TypeVar("M", bound=BaseModel)
 
 MALFORMED_KEY = "malformed_arguments"
 NO_RESULT = "No result of this call was recorded; it may have run or not."
@@ -21,6 +26,8 @@ NO_RESULT = "No result of this call was recorded; it may have run or not."
 MAX_ID_CHARS = 40
 MAX_NAME_CHARS = 64
 MAX_MALFORMED_CHARS = 1000
+# ASCII in the text, and half a character once it is read.
+_SURROGATE_ESCAPE = re.compile(r"\\u[dD][89a-fA-F]")
 _FOREIGN = re.compile(r"[^a-zA-Z0-9_-]")
 
 
@@ -96,8 +103,11 @@ def _answered(
     for call in calls:
         sent_calls.append(_valid_call(call, ids.unique(call.id)))
         sent_results.append(_take_result(results, call, sent_calls[-1]))
-    reply = message.model_copy(update={"tool_calls": sent_calls})
-    return [reply, *sent_results, *(m for m in rest if m.role != "tool")]
+    return [
+        _changed(message, tool_calls=sent_calls),
+        *sent_results,
+        *(m for m in rest if m.role != "tool"),
+    ]
 
 
 def _take_result(results: list[Message], call: MessageToolCall, sent: MessageToolCall) -> Message:
@@ -105,15 +115,20 @@ def _take_result(results: list[Message], call: MessageToolCall, sent: MessageToo
     for result in results:
         if (result.tool_call_id or "") == call.id:
             results.remove(result)
-            return result.model_copy(update={"tool_call_id": sent.id, "name": sent.name})
+            return _changed(result, tool_call_id=sent.id, name=sent.name)
     return Message.of("tool", NO_RESULT, tool_call_id=sent.id, name=sent.name)
 
 
 def _valid_call(call: MessageToolCall, call_id: str) -> MessageToolCall:
     name = _FOREIGN.sub("_", call.name)[:MAX_NAME_CHARS] or "unnamed"
-    return call.model_copy(
-        update={"id": call_id, "name": name, "arguments": valid_arguments(call.arguments)}
-    )
+    return _changed(call, id=call_id, name=name, arguments=valid_arguments(call.arguments))
+
+
+def _changed(model: M, **fields: Any) -> M:
+    """A copy with other `fields`, or `model` itself where they are the same: most of them are."""
+    if all(getattr(model, name) == value for name, value in fields.items()):
+        return model
+    return model.model_copy(update=fields)
 
 
 def valid_arguments(arguments: str) -> str:
@@ -128,7 +143,8 @@ def valid_arguments(arguments: str) -> str:
         parsed = None
     if not isinstance(parsed, dict):
         return json.dumps({MALFORMED_KEY: arguments[:MAX_MALFORMED_CHARS]}, ensure_ascii=False)
-    # An escape such as \ud83d is ASCII in the text and a lone surrogate once it is read.
+    if not _SURROGATE_ESCAPE.search(arguments):
+        return arguments
     mended = without_lone_surrogates(parsed)
     return arguments if mended == parsed else json.dumps(mended, ensure_ascii=False)
 

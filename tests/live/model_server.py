@@ -155,6 +155,10 @@ class _Handler(BaseHTTPRequestHandler):
     def log_message(self, format: str, *arguments: Any) -> None:
         """Nothing on stderr."""
 
+    def do_GET(self) -> None:
+        models = [{"id": "scripted", "object": "model"}]
+        self._send_json({"object": "list", "data": models})
+
     def do_POST(self) -> None:
         body = self.rfile.read(int(self.headers.get("content-length") or 0))
         headers = {name.lower(): value for name, value in self.headers.items()}

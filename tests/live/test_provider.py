@@ -2,10 +2,13 @@
 
 import asyncio
 import json
+import subprocess
+import sys
 import time
 from collections.abc import AsyncGenerator
 from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
+from pathlib import Path
 
 import pytest
 from asking import HELLO, KEY, TOOL, ask, read
@@ -487,9 +490,6 @@ def test_waiting_for_a_retry_can_be_cancelled() -> None:
 
 def test_loop_keeps_turning_while_the_library_is_imported() -> None:
     """The agent's loop moves a status line and hears an interrupt meanwhile."""
-    import subprocess
-    import sys
-
     code = """
 import asyncio, time
 from oh_kernel.llm import open_llm
@@ -535,6 +535,28 @@ def test_variables_of_the_providers_are_left_to_the_settings(
 def test_base_url_where_none_can_be_set() -> None:
     with pytest.raises(ModelNotConfigured, match="base URL"):
         ask("deepseek:deepseek-chat", "http://127.0.0.1:9")
+
+
+def test_file_that_hides_a_library_is_named(tmp_path: Path) -> None:
+    (tmp_path / "openai.py").write_text("mine = 1\n", "utf-8")
+    code = """
+import asyncio
+from oh_kernel.errors import ShadowedLibrary
+from oh_kernel.llm import open_llm
+try:
+    asyncio.run(open_llm("openai:x", base_url="http://127.0.0.1:9/v1").warm_up())
+except ShadowedLibrary as error:
+    print(error)
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=True,
+        cwd=tmp_path,
+    )
+    assert str(tmp_path / "openai.py") in done.stdout
 
 
 # --- names ------------------------------------------------------------------------------------
