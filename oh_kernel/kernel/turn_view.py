@@ -12,6 +12,7 @@ from oh_kernel.conversation.toolbox import is_edit
 from oh_kernel.events import Event, ObservationEvent
 from oh_kernel.loop import spawn
 from oh_kernel.views import approval
+from oh_kernel.views.calls import shown_path
 from oh_kernel.views.diff import Diff
 from oh_kernel.views.transcript import Transcript
 
@@ -59,7 +60,11 @@ class TurnView:
     def __init__(self, front_end: FrontEnd, conversation: Conversation) -> None:
         self._front_end = front_end
         self._conversation = conversation
-        self.transcript = Transcript(front_end.publish, open_edits=not front_end.can_click)
+        self.transcript = Transcript(
+            front_end.publish,
+            workspace=conversation.workspace,
+            open_edits=not front_end.can_click,
+        )
         self._decisions = Decisions(front_end, conversation, self.transcript)
 
     @property
@@ -113,7 +118,8 @@ class Decisions:
         if event.tool_call_id in self._shown_calls or not self._front_end.can_click:
             return
         observation: Any = event.observation
-        diff = Diff(str(observation.path), observation.old_content, observation.new_content)
+        path = shown_path(str(observation.path), self._conversation.workspace)
+        diff = Diff(path, observation.old_content, observation.new_content)
         self._live_widget().add_edit(event.id, diff, "applied")
 
     async def decide(self, questions: Sequence[Question]) -> Sequence[Decision]:

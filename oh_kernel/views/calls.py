@@ -88,12 +88,17 @@ def call_of(event: ActionEvent) -> Call:
     )
 
 
-def answered(call: Call, event: ToolResultEvent, *, began: str) -> Call:
-    """The call with its result; `began` is when its turn came among the calls of a reply."""
+def answered(
+    call: Call, event: ToolResultEvent, *, began: str, workspace: PurePath | None = None
+) -> Call:
+    """The call with its result; `began` is when its turn came among the calls of a reply.
+
+    The path of an edited file is shown relative to `workspace`, where it is below it.
+    """
     call = replace(call, duration_s=seconds_between(max(call.started, began), event.timestamp))
     match event:
         case ObservationEvent():
-            return _observed(call, event)
+            return _observed(call, event, workspace)
         case UserRejectObservation():
             return replace(call, state="rejected", output=event.rejection_reason)
         case AgentErrorEvent(error=text):
@@ -108,6 +113,17 @@ def arguments_of(event: ActionEvent) -> dict[str, Any]:
     if event.action is None:
         return {}
     return event.action.model_dump(mode="json", exclude={"kind"}, exclude_defaults=True)
+
+
+def shown_path(path: str, workspace: PurePath | None) -> str:
+    """The path as it is shown: relative to the workspace if the file is below it.
+
+    >>> shown_path("/w/a/b.py", PurePath("/w")), shown_path("/x/b.py", PurePath("/w"))
+    ('a/b.py', '/x/b.py')
+    """
+    if workspace is None or not PurePath(path).is_relative_to(workspace):
+        return path
+    return str(PurePath(path).relative_to(workspace))
 
 
 def seconds_between(start: str, end: str) -> float:
@@ -130,7 +146,7 @@ def _summary(event: ActionEvent, arguments: Mapping[str, Any]) -> str:
     return texts[0] if texts else ""
 
 
-def _observed(call: Call, event: ObservationEvent) -> Call:
+def _observed(call: Call, event: ObservationEvent, workspace: PurePath | None) -> Call:
     observation = event.observation
     exit_code = getattr(observation, "exit_code", None)
     state: CallState = "ok"
@@ -143,16 +159,16 @@ def _observed(call: Call, event: ObservationEvent) -> Call:
         call,
         state=state,
         output=observation.text,
-        diff=None if observation.is_error else _edit(observation),
+        diff=None if observation.is_error else _edit(observation, workspace),
         exit_code=exit_code if isinstance(exit_code, int) else None,
         images=sum(len(part.image_urls) for part in images),
     )
 
 
-def _edit(observation: object) -> Diff | None:
+def _edit(observation: object, workspace: PurePath | None) -> Diff | None:
     """The change that an editing tool reports, whatever the tool."""
     old, new = (getattr(observation, name, None) for name in ("old_content", "new_content"))
     path = getattr(observation, "path", None) or getattr(observation, "file_path", None)
     if path is None or (old is None and new is None) or old == new:
         return None
-    return Diff(str(path), old, new)
+    return Diff(shown_path(str(path), workspace), old, new)

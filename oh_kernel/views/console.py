@@ -1,6 +1,7 @@
 """How does a person see a turn where there is only text?"""
 
 import time
+from pathlib import PurePath
 from typing import TextIO
 
 from oh_kernel.conversation.log import Passing
@@ -21,10 +22,12 @@ class ConsoleTranscript:
     A listener of a conversation, used on the agent thread; `begin` and `close` on any.
     """
 
-    def __init__(self, stream: TextIO, *, limits: Limits = _SHORT) -> None:
+    def __init__(
+        self, stream: TextIO, *, workspace: PurePath | None = None, limits: Limits = _SHORT
+    ) -> None:
         self._stream = stream
         self._limits = limits
-        self._turn = Turn()
+        self._turn = Turn(workspace=workspace)
         self._started = time.monotonic()
         self._written: list[Block] = []
         self._streamed = ""  # text of the reply that is on its way

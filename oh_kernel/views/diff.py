@@ -17,8 +17,13 @@ MAX_ROWS = 2_000
 MAX_LINE_CHARS = 1_000
 
 _TABLE = f"{CODE_FONT};border-collapse:collapse;width:100%;margin:0;border:none"
-_NUMBER = f"{MUTED};text-align:right;vertical-align:top;padding:0 6px;width:1%;user-select:none"
-_LINE = "text-align:left;white-space:pre-wrap;overflow-wrap:anywhere;padding:0 6px"
+_NUMBER = (
+    f"{MUTED};text-align:right;vertical-align:top;padding:0 6px;width:1%;user-select:none;"
+    "white-space:nowrap;overflow-wrap:normal;word-break:normal"
+)
+_LINE = (
+    "text-align:left;vertical-align:top;white-space:pre-wrap;overflow-wrap:anywhere;padding:0 6px"
+)
 _TINTS = {
     "same": "background:transparent",
     "added": ADDED,

@@ -37,8 +37,12 @@ class TurnResult:
         return "\n".join(lines)
 
     def _repr_html_(self) -> str:
-        style = "color:var(--jp-ui-font-color2,#767676);font-size:90%"
-        return f'<div style="{style}">{escape(repr(self)).replace(chr(10), "<br>")}</div>'
+        # Steps, tokens and cost stand right above, at the end of the transcript.
+        facts = [self.status, f"conversation {self.conversation_id}"]
+        if self.files_changed:
+            facts.append(f"changed: {', '.join(self.files_changed)}")
+        style = "color:var(--jp-ui-font-color2,#767676);font-size:90%;overflow-wrap:anywhere"
+        return f'<div style="{style}">{escape(" · ".join(facts))}</div>'
 
 
 def _count(number: int, noun: str) -> str:

@@ -1,6 +1,7 @@
 """What does a turn look like when it is over?"""
 
 from collections.abc import Iterable, Sequence
+from pathlib import PurePath
 
 from oh_kernel.conversation.state import Status
 from oh_kernel.events import Event
@@ -32,10 +33,14 @@ _STATUS_WORDS = {
 
 
 def render_turn(
-    events: Iterable[Event], *, show_prompt: bool = False, max_chars: int = MAX_SAVED_CHARS
+    events: Iterable[Event],
+    *,
+    show_prompt: bool = False,
+    workspace: PurePath | None = None,
+    max_chars: int = MAX_SAVED_CHARS,
 ) -> Rendered:
     """The turn of these events: what was said and done, the answer, a footer; never too long."""
-    turn = Turn.of(events, show_prompt=show_prompt)
+    turn = Turn.of(events, show_prompt=show_prompt, workspace=workspace)
     turn.end()
     return framed(fitting(turn.blocks, max_chars=max_chars), footer(turn))
 

@@ -10,6 +10,7 @@ import threading
 import time
 import uuid
 from concurrent.futures import Future
+from pathlib import PurePath
 from typing import Protocol
 
 from oh_kernel.conversation.log import Passing
@@ -21,6 +22,7 @@ from oh_kernel.views.live import LiveTurn
 from oh_kernel.views.rendered import Rendered
 from oh_kernel.views.static import MAX_SAVED_CHARS, fitting, footer, framed
 from oh_kernel.views.style import MUTED
+from oh_kernel.views.turn import Turn
 
 UPDATE_INTERVAL_S = 0.1
 HEARTBEAT_S = 1.0
@@ -51,6 +53,7 @@ class Transcript:
         self,
         publish: Publish,
         *,
+        workspace: PurePath | None = None,
         open_edits: bool = True,
         max_saved_chars: int = MAX_SAVED_CHARS,
     ) -> None:
@@ -58,7 +61,7 @@ class Transcript:
         self._open_edits = open_edits
         self._room = max_saved_chars
         self._lock = threading.RLock()
-        self._live = LiveTurn()
+        self._live = LiveTurn(turn=Turn(workspace=workspace))
         self._started = time.monotonic()
         self._display_id = ""  # of the live area; "" while there is none
         self._split = False  # the live area is to end as soon as it can

@@ -6,6 +6,7 @@ live view and the static one draw these; nothing here knows HTML.
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
+from pathlib import PurePath
 from typing import Literal
 
 from oh_kernel.conversation.metrics import Metrics
@@ -48,6 +49,7 @@ class Turn:
     """The blocks of the events so far. Not thread-safe."""
 
     show_prompt: bool = False
+    workspace: PurePath | None = None
     blocks: list[Block] = field(default_factory=list)
     metrics: Metrics = field(default_factory=Metrics)
     status: Status = Status.IDLE
@@ -58,8 +60,15 @@ class Turn:
     _replies: int = 0
 
     @classmethod
-    def of(cls, events: Iterable[Event], *, show_prompt: bool = False) -> "Turn":
-        turn = cls(show_prompt=show_prompt)
+    def of(
+        cls,
+        events: Iterable[Event],
+        *,
+        show_prompt: bool = False,
+        workspace: PurePath | None = None,
+    ) -> "Turn":
+        """The turn of all these events."""
+        turn = cls(show_prompt=show_prompt, workspace=workspace)
         for event in events:
             turn.add(event)
         return turn
@@ -149,7 +158,7 @@ class Turn:
         call = self._call(event.tool_call_id)
         if call is None:
             return  # of think or finish, which are shown as words
-        call = answered(call, event, began=self._last)
+        call = answered(call, event, began=self._last, workspace=self.workspace)
         if call.diff and call.diff.path not in self.files_changed:
             self.files_changed.append(call.diff.path)
         self.replace(call)

@@ -33,6 +33,7 @@ CHROMIUM_FLAGS = (
     "--disable-sync",
 )
 IDLE = re.compile(r"Python 3 \(\w+\) \| Idle")
+SCRIPT = Path(__file__).parents[2] / "notebooks" / "quickstart.script.json"
 NUMBERED = re.compile(r"\[\d+\]")
 SETTINGS = {
     "notification": {"fetchNews": "false", "checkForUpdates": False},
@@ -141,6 +142,11 @@ class NotebookPage:
         prompt = self.cell(index).locator(".jp-InputPrompt")
         expect(prompt).not_to_have_text("[ ]:", timeout=10_000)
 
+    def run_all(self) -> None:
+        """Run every cell without waiting for the end."""
+        self.page.get_by_role("menuitem", name="Run", exact=True).click()
+        self.page.get_by_role("menuitem", name="Run All Cells", exact=True).click()
+
     def cell(self, index: int) -> Locator:
         return self.page.locator(".jp-Notebook .jp-CodeCell").nth(index)
 
@@ -214,6 +220,7 @@ def _environment(home: Path) -> dict[str, str]:
     _write_settings(folders["JUPYTER_CONFIG_DIR"])
     path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
     own = {name: str(folder) for name, folder in folders.items()}
+    own |= {"OPENHANDS_MODEL": f"scripted:{SCRIPT}", "OPENHANDS_STORE_PATH": str(home / "store.db")}
     return {**os.environ, **own, "PATH": path, "JUPYTER_PLATFORM_DIRS": "0"}
 
 

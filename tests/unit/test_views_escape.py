@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from oh_kernel.views import ansi, approval, escape, linediff, rendered, static
+from oh_kernel.views import ansi, approval, calls, escape, linediff, rendered, static
 from oh_kernel.views.ansi import ansi_to_html
 from oh_kernel.views.highlight import code_to_html
 from oh_kernel.views.markdown import markdown_to_html
@@ -17,7 +17,7 @@ from tests.unit.shown import Shown
 VISIBLE = st.text(st.characters(exclude_categories=("Cc", "Cs")))
 
 
-@pytest.mark.parametrize("module", [ansi, approval, escape, linediff, rendered, static])
+@pytest.mark.parametrize("module", [ansi, approval, calls, escape, linediff, rendered, static])
 def test_examples_in_docstrings(module: object) -> None:
     results = doctest.testmod(module)  # type: ignore[arg-type]  # modules are objects here
     assert results.attempted and not results.failed

@@ -15,7 +15,8 @@ def test_the_result_says_what_it_took() -> None:
         "changed: a<b>.py",
     ]
     shown = Shown(result._repr_html_())
-    assert "changed: a<b>.py" in shown.text and shown.tags == {"div", "br"}
+    assert shown.text == "finished · conversation c1 · changed: a<b>.py"
+    assert shown.tags == {"div"}
 
 
 def test_an_unknown_cost_is_said_to_be_unknown() -> None:
