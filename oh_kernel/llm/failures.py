@@ -46,7 +46,10 @@ _POLICY_WORDS = re.compile(
 )
 _QUOTA_CODES = {"insufficient_quota", "billing_hard_limit_reached", "billing_error"}
 _RETRIED_STATUSES = {408, 409, 425, 429}
-KEY_LIKE = re.compile(r"\b(sk|pk|key|gsk|xai|AIza)[-_][\w*.-]{6,}|(?i:bearer) \S+")
+# Long enough to be no word of a program: recordings are cleaned by it too.
+KEY_LIKE = re.compile(
+    r"\bsk-[\w*.-]{12,}|\bgsk_\w{12,}|\bxai-\w{12,}|\bAIza[\w-]{20,}|(?i:bearer) [\w.~+/=-]{16,}"
+)
 
 
 def from_exception(error: Exception, model: str, secret: str | None) -> ModelError:

@@ -97,6 +97,7 @@ def test_no_retries_when_the_policy_says_so() -> None:
 def test_keys_and_pages_are_kept_out_of_errors() -> None:
     assert clean("bad key abc123def", "abc123def") == "bad key ***"
     assert clean("Incorrect key: sk-proj-****abcd.") == "Incorrect key: ***"
-    assert clean("sent 'Bearer abcdef'") == "sent '***"
+    assert clean("sent 'Bearer abcdefghijklmnop'") == "sent '***'"
+    assert clean("the bearer of key_columns") == "the bearer of key_columns"
     assert clean("<!DOCTYPE html><p>x") == "an HTML page instead of an answer"
     assert clean("a task-based\n  risk-free plan") == "a task-based risk-free plan"
