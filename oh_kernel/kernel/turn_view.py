@@ -162,7 +162,7 @@ class Decisions:
         self._shown_calls.add(call_id)
         answer = self._asked[call_id] = asyncio.get_running_loop().create_future()
         widget = self._live_widget()
-        if diff := approval.preview(question):
+        if diff := approval.preview(question, self._conversation.workspace):
             widget.add_edit(call_id, diff, "waiting")
         else:
             widget.add_question(

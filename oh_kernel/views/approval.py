@@ -1,9 +1,11 @@
 """How is a person asked about an action, and what counts as a yes?"""
 
 import re
+from pathlib import PurePath
 
 from oh_kernel.conversation.confirmation import Decision, Question, run_text
 from oh_kernel.events import SecurityRisk
+from oh_kernel.views.calls import shown_path
 from oh_kernel.views.diff import Diff, render_diff
 from oh_kernel.views.escape import clip, one_line, printable
 
@@ -42,12 +44,12 @@ def code(question: Question) -> str:
     return run_text(question.call.action) or question.call.tool_call.arguments
 
 
-def preview(question: Question) -> Diff | None:
+def preview(question: Question, workspace: PurePath | None = None) -> Diff | None:
     """What the edit would change, if the action is one."""
     if question.preview is None:
         return None
     edit = question.preview
-    return Diff(str(edit.path), edit.old_text, edit.new_text)
+    return Diff(shown_path(str(edit.path), workspace), edit.old_text, edit.new_text)
 
 
 def question_text(question: Question) -> str:

@@ -33,7 +33,7 @@ STATE_COLOURS = {
     "rejected": "color:var(--jp-warn-color1,#b26a00)",
     "interrupted": "color:var(--jp-warn-color1,#b26a00)",
     "running": "color:var(--jp-info-color1,#0277bd)",
-    "waiting for you": "color:var(--jp-warn-color1,#b26a00)",
+    "waiting": "color:var(--jp-warn-color1,#b26a00)",
 }
 
 # One letter a colour, for spans in HTML and for class names in the widget.

@@ -147,6 +147,11 @@ class NotebookPage:
         self.page.get_by_role("menuitem", name="Run", exact=True).click()
         self.page.get_by_role("menuitem", name="Run All Cells", exact=True).click()
 
+    @property
+    def stderr(self) -> Locator:
+        """What cells wrote to stderr; a view that fails ends up there."""
+        return self.page.locator('[data-mime-type="application/vnd.jupyter.stderr"]')
+
     def cell(self, index: int) -> Locator:
         return self.page.locator(".jp-Notebook .jp-CodeCell").nth(index)
 

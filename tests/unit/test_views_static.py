@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
+from typing import get_args
+
+import pytest
 
 from oh_kernel.conversation.run import STOPPED_CALL
 from oh_kernel.conversation.state import Status, status_event
@@ -14,7 +18,8 @@ from oh_kernel.events import (
     UserRejectObservation,
     event_from_json,
 )
-from oh_kernel.views.calls import Call
+from oh_kernel.views.blocks import render_block
+from oh_kernel.views.calls import Call, CallState, call_of
 from oh_kernel.views.static import MAX_SAVED_CHARS, render_turn
 from oh_kernel.views.turn import Turn
 from tests.unit.shown import Shown
@@ -107,6 +112,13 @@ def test_states_are_said_in_words() -> None:
     text = render_turn([ran, rejected, stopped, failed(stopped, STOPPED_CALL), PauseEvent()]).text
     assert "⊘ terminal: a (rejected)" in text and "not here" in text
     assert "■ terminal: b (interrupted)" in text and "Stopped by you." in text
+
+
+@pytest.mark.parametrize("state", get_args(CallState))
+def test_a_call_can_be_drawn_in_every_state(state: CallState) -> None:
+    call = replace(call_of(action("terminal", {"command": "x"})), state=state)
+    shown = render_block(call)
+    assert f"({state}" in shown.text and state in Shown(shown.html).text
 
 
 def test_a_stopped_tool_that_says_how_far_it_got_is_interrupted() -> None:
