@@ -39,7 +39,7 @@ lint: $(VENV)/.test
 # Each stamp stands for what was installed; pyproject.toml newer than it means installing again.
 $(VENV)/.demo: pyproject.toml $(SPECS) | $(BIN)/python
 	@echo "Installing oh-kernel and what the demo needs into $(VENV) ..."
-	@$(PIP) install --editable '.[demo]'
+	@$(PIP) install --editable '.[demo,lab]'
 	@touch $@
 
 $(VENV)/.test: pyproject.toml $(SPECS) | $(BIN)/python

@@ -100,6 +100,8 @@ def _what_next(notebook: Path, *, scripted: bool) -> str:
     if program.is_relative_to(Path.cwd()):
         program = program.relative_to(Path.cwd())
     lines = ["", f"What came out is in {shown}. To open it in JupyterLab:", ""]
+    if importlib.util.find_spec("jupyterlab") is None:
+        lines += [f"    {program.parent / 'pip'} install jupyterlab"]
     lines += [f"    {program} lab {shown}", ""]
     if scripted:
         lines += ["The same with a model of your own:", ""]
