@@ -22,7 +22,7 @@ SIGNS: dict[CallState, str] = {
     "rejected": "⊘",
     "interrupted": "■",
 }
-_OPENED: tuple[CallState, ...] = ("running", "waiting", "failed", "timed out", "interrupted")
+_OPENED: tuple[CallState, ...] = ("running", "failed", "timed out", "rejected", "interrupted")
 
 
 @dataclass(frozen=True)
@@ -44,7 +44,7 @@ NOTHING = Rendered("", "", "")
 
 
 def render_block(block: Block, limits: Limits = WHOLE, *, open_edits: bool = True) -> Rendered:
-    """The block in HTML, Markdown and plain text; `open_edits` unfolds the diffs of edits."""
+    """The block in HTML, Markdown and plain text; `open_edits` unfolds edits and what waits."""
     match block:
         case Saying():
             return _saying(block, limits)
@@ -95,7 +95,7 @@ def _notice(notice: Notice) -> Rendered:
 def _call(call: Call, limits: Limits, *, open_edits: bool) -> Rendered:
     parts = [_code(call, limits), _outcome(call, limits)] if limits.lines else []
     body = joined([part for part in parts if part.html])
-    is_open = call.state in _OPENED or (call.diff is not None and open_edits)
+    is_open = call.state in _OPENED or (_is_edit_or_waits(call) and open_edits)
     head = _heading(call)
     attribute = " open" if is_open else ""
     html = (
@@ -107,6 +107,11 @@ def _call(call: Call, limits: Limits, *, open_edits: bool) -> Rendered:
         markdown="\n\n".join(filter(None, [head.markdown, body.markdown])),
         text="\n".join(filter(None, [head.text, body.text])),
     )
+
+
+def _is_edit_or_waits(call: Call) -> bool:
+    """Whether a widget, where there is one, shows the call in more detail."""
+    return call.diff is not None or call.state == "waiting"
 
 
 def _heading(call: Call) -> Rendered:

@@ -16,7 +16,7 @@ __all__ = ["Diff", "Row", "diff_html", "diff_rows", "render_diff", "unified"]
 MAX_ROWS = 2_000
 MAX_LINE_CHARS = 1_000
 
-_TABLE = f"{CODE_FONT};border-collapse:collapse;width:100%;margin:0;border:none"
+_TABLE = f"{CODE_FONT};border-collapse:collapse;table-layout:auto;width:100%;margin:0;border:none"
 _NUMBER = (
     f"{MUTED};text-align:right;vertical-align:top;padding:0 6px;width:1%;user-select:none;"
     "white-space:nowrap;overflow-wrap:normal;word-break:normal"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -50,7 +51,7 @@ def notebook(chromium: Browser, lab: Lab) -> Iterator[NotebookPage]:
 
 @pytest.fixture(scope="session")
 def images() -> Path:
-    """Where screenshots go that are looked at."""
-    folder = Path(__file__).parents[2] / "build" / "images"
+    """Where screenshots go; OH_IMAGES=docs/images renews those of the documentation."""
+    folder = Path(__file__).parents[2] / os.environ.get("OH_IMAGES", "build/images")
     folder.mkdir(parents=True, exist_ok=True)
     return folder

@@ -23,6 +23,7 @@ def test_quickstart_shows_a_plot_in_place_and_a_diff(
     path = Path(shutil.copy(NOTEBOOKS / "quickstart.ipynb", lab.folder))
     notebook.open(path.name)
     notebook.page.set_viewport_size({"width": 1100, "height": 1800})
+    notebook.page.keyboard.press("Control+b")  # the file browser would show other tests' files
     notebook.run_all()
     notebook.wait_done(CHECK)
     data, fix = notebook.output(DATA), notebook.output(FIX)
