@@ -8,7 +8,7 @@ from oh_kernel.views.calls import Call, CallState
 from oh_kernel.views.diff import render_diff
 from oh_kernel.views.escape import Clipped, clip, escape, one_line, printable, strip_ansi
 from oh_kernel.views.highlight import code_to_html
-from oh_kernel.views.markdown import markdown_to_html
+from oh_kernel.views.markdown import inert_markdown, markdown_to_html
 from oh_kernel.views.rendered import Rendered, fenced, inline_code, joined
 from oh_kernel.views.style import BODY, CALL, MUTED, PRE, QUOTE, STATE_COLOURS, SUMMARY
 from oh_kernel.views.turn import Block, Notice, Saying
@@ -69,10 +69,12 @@ def _saying(saying: Saying, limits: Limits) -> Rendered:
     if saying.who == "user":
         return Rendered(
             html=f'<div style="{QUOTE};white-space:pre-wrap"><b>You:</b> {escape(shown)}</div>',
-            markdown="**You:**\n\n" + "\n".join(f"> {line}" for line in text.split("\n")),
+            markdown="**You:**\n\n"
+            + "\n".join(f"> {line}" for line in inert_markdown(text).split("\n")),
             text=f"You: {text}",
         )
-    return Rendered(html=f"<div>{markdown_to_html(shown)}</div>", markdown=text, text=text)
+    html = f"<div>{markdown_to_html(shown)}</div>"
+    return Rendered(html=html, markdown=inert_markdown(text), text=text)
 
 
 def _reasoning(whole: str, limits: Limits) -> Rendered:
@@ -89,7 +91,7 @@ def _notice(notice: Notice) -> Rendered:
     shown = f"✗ {text}" if notice.is_error else text
     style = STATE_COLOURS["failed"] if notice.is_error else MUTED
     html = f'<div role="note" style="{style};margin:4px 0">{escape(shown)}</div>'
-    return Rendered(html=html, markdown=f"{'✗ ' if notice.is_error else ''}{text}", text=shown)
+    return Rendered(html=html, markdown=inert_markdown(shown), text=shown)
 
 
 def _call(call: Call, limits: Limits, *, open_edits: bool) -> Rendered:

@@ -27,6 +27,33 @@ def markdown_to_html(text: str) -> str:
     return str(_parser().render(printable(text)))
 
 
+def inert_markdown(text: str) -> str:
+    """The Markdown with its HTML as text, for whoever else renders it.
+
+    >>> inert_markdown("see <b>this</b> and `<i>`")
+    'see &lt;b>this&lt;/b> and `<i>`'
+    """
+    if "<" not in text:
+        return text
+    lines = text.split("\n")
+    for token in _html_parser().parse(text):
+        first, stop = token.map or (0, 0)
+        if token.type == "html_block":
+            lines[first:stop] = [line.replace("<", "&lt;") for line in lines[first:stop]]
+        tags = [child.content for child in token.children or () if child.type == "html_inline"]
+        for tag in dict.fromkeys("\n".join(tags).split("\n") if tags else ()):
+            shown = tag.replace("<", "&lt;")
+            lines[first:stop] = [line.replace(tag, shown) for line in lines[first:stop]]
+    return "\n".join(lines)
+
+
+@lru_cache(maxsize=1)
+def _html_parser() -> MarkdownIt:
+    from markdown_it import MarkdownIt
+
+    return MarkdownIt("commonmark")
+
+
 @lru_cache(maxsize=1)
 def _parser() -> MarkdownIt:
     from markdown_it import MarkdownIt  # some 30 ms

@@ -7,17 +7,20 @@ import doctest
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from markdown_it import MarkdownIt
 
-from oh_kernel.views import ansi, approval, calls, escape, linediff, rendered, static
+from oh_kernel.views import ansi, approval, calls, escape, linediff, markdown, rendered, static
 from oh_kernel.views.ansi import ansi_to_html
 from oh_kernel.views.highlight import code_to_html
-from oh_kernel.views.markdown import markdown_to_html
+from oh_kernel.views.markdown import inert_markdown, markdown_to_html
 from tests.unit.shown import Shown
 
 VISIBLE = st.text(st.characters(exclude_categories=("Cc", "Cs")))
 
 
-@pytest.mark.parametrize("module", [ansi, approval, calls, escape, linediff, rendered, static])
+@pytest.mark.parametrize(
+    "module", [ansi, approval, calls, escape, linediff, markdown, rendered, static]
+)
 def test_examples_in_docstrings(module: object) -> None:
     results = doctest.testmod(module)  # type: ignore[arg-type]  # modules are objects here
     assert results.attempted and not results.failed
@@ -84,6 +87,22 @@ def test_markdown_keeps_good_links_and_shows_html_as_text() -> None:
     assert shown.links == ["https://x.org", "https://x.org/p.png"]
     assert "<img src=x>" in shown.text
     assert "img" not in shown.tags
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "see <script>alert(4)</script> there",
+        "<script>\nalert(4)\n</script>\n\nand",
+        "a\n<img src=x\nonerror=alert(1)>\nb",
+        "> <svg onload=x>\n\n- <b>bold</b>",
+    ],
+)
+def test_the_markdown_twin_has_no_html_for_other_renderers(text: str) -> None:
+    rendered = MarkdownIt("commonmark").render(inert_markdown(text))
+    assert Shown(rendered).tags.isdisjoint({"script", "img", "svg", "b"})
+    words = {word for word in text.split() if word not in (">", "-")}
+    assert all(word in Shown(rendered).text for word in words)
 
 
 def test_markdown_draws_tables_and_code() -> None:
