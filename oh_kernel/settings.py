@@ -153,13 +153,15 @@ def load_settings(
 
 def config_folder() -> Path:
     """The folder of config.toml and of the stored keys."""
-    return platformdirs.user_config_path("oh-kernel", appauthor=False)
+    return config_path().parent
 
 
 def config_path(environ: Mapping[str, str] | None = None) -> Path:
     """The file of settings: OPENHANDS_CONFIG_FILE, or config.toml in the user's own folder."""
     named = (os.environ if environ is None else environ).get("OPENHANDS_CONFIG_FILE")
-    return Path(named).expanduser() if named else config_folder() / "config.toml"
+    if named:
+        return Path(named).expanduser().absolute()
+    return platformdirs.user_config_path("oh-kernel", appauthor=False) / "config.toml"
 
 
 def child_environment(more: Mapping[str, str]) -> dict[str, str]:

@@ -8,7 +8,13 @@ from pydantic import ValidationError
 
 from oh_kernel import credentials
 from oh_kernel.errors import SettingsError
-from oh_kernel.settings import Settings, config_path, load_settings, misspelt_variables
+from oh_kernel.settings import (
+    Settings,
+    config_folder,
+    config_path,
+    load_settings,
+    misspelt_variables,
+)
 
 
 @pytest.fixture
@@ -198,6 +204,15 @@ def test_the_store_is_in_the_jupyter_data_folder(config_file: Path, tmp_path: Pa
 def test_config_file_can_be_named(tmp_path: Path) -> None:
     assert config_path({"OPENHANDS_CONFIG_FILE": str(tmp_path / "c")}) == tmp_path / "c"
     assert config_path({}).name == "config.toml"
+
+
+def test_login_stores_where_the_settings_look(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OPENHANDS_CONFIG_FILE", str(tmp_path / "own" / "config.toml"))
+    credentials.store_key("mistral", "k", config_folder())
+    assert (tmp_path / "own" / "credentials").exists()
+    assert load_settings({"model": "mistral:x"}).origin("api_key") == "stored by login"
 
 
 def test_misspelt_variables_are_found() -> None:
