@@ -232,7 +232,8 @@ class Conversation:
         """Become the writer of this conversation, and put right what a dead one left open."""
         if self._lease is not None:
             return
-        self._lease = self._store.lease(self.id, label=self._label or None)
+        # On a thread of its own: another process may hold the lock's file for a moment.
+        self._lease = await asyncio.to_thread(self._store.lease, self.id, label=self._label or None)
         self._heartbeat = asyncio.ensure_future(self._beat(self._lease))
         self._log.load()  # another process may have written since
         await answer_open_calls(self._log)
@@ -241,7 +242,7 @@ class Conversation:
     async def _beat(self, lease: Lease) -> None:
         while True:
             await asyncio.sleep(HEARTBEAT_S)
-            lease.beat()
+            await lease.beat_async()
 
     async def _tell_of_tools(self) -> None:
         """The system prompt, at the start and when the set of tools has changed."""
@@ -268,7 +269,8 @@ class Conversation:
             return await asyncio.shield(task)
         except asyncio.CancelledError:
             self._run.interrupt()
-            return await task
+            await asyncio.wait({task})
+            raise
         finally:
             self._run = None
             self._decisions.clear()
@@ -375,6 +377,7 @@ def model_of(settings: Settings, workspace: Path) -> LLM:
         timeout_s=settings.timeout_s,
         retry=RetryPolicy(attempts=settings.max_retries),
         workspace=workspace,
+        stream=settings.stream,
     )
 
 

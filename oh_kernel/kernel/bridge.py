@@ -11,12 +11,13 @@ and interrupt remain.
 from __future__ import annotations
 
 import asyncio
+import select
 import sys
 import threading
 from collections.abc import Awaitable, Callable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial
-from typing import Any
+from typing import Any, TypeVar
 
 from oh_kernel.loop import main_thread, spawn
 from oh_kernel.sessions.interrupts import interrupts
@@ -26,6 +27,10 @@ RequestHandler = Callable[[Mapping[str, Any]], Awaitable[Mapping[str, Any]]]
 
 # How long a request from another process may take to be answered.
 REQUEST_S = 30.0
+# How often the main thread looks whether a person has answered.
+ANSWER_POLL_S = 0.05
+
+T = TypeVar("T")
 
 
 class Bridge:
@@ -117,16 +122,16 @@ class Bridge:
         return self._is_attended()
 
     async def ask(self, prompt: str) -> str:
-        """What a person types after `prompt`. Awaited on the agent loop; asked on the main thread."""
-        work = main_thread.submit(lambda: self._input(prompt))
-        return await asyncio.wrap_future(work)
+        """What a person types after `prompt`. Awaited on the agent loop.
 
-    def _input(self, prompt: str) -> str:
-        # Not the builtin: while the agent's code runs, that one refuses.
-        if self.kernel is None:
-            print(prompt, end="", flush=True)
-            return sys.stdin.readline().rstrip("\n")
-        return str(self.kernel.raw_input(prompt))
+        The main thread is only asked to look whether there is an answer, so it never waits for one
+        and a cancelled question holds nothing up.
+        """
+        source = _Terminal() if self.kernel is None else _StdinChannel(self.kernel)
+        await _on_main(lambda: source.send(prompt))
+        while (answer := await _on_main(source.answer)) is None:
+            await asyncio.sleep(ANSWER_POLL_S)
+        return answer
 
     def _is_attended(self) -> bool:
         parent = self.kernel.get_parent("shell") if self.kernel is not None else {}
@@ -184,6 +189,50 @@ class Bridge:
             self.serve_main(asyncio.get_running_loop())
         except RuntimeError:
             return  # the kernel has not started yet and will call serve_main itself
+
+
+class _StdinChannel:
+    """A question on Jupyter's stdin channel. Used on the main thread, which owns its socket."""
+
+    def __init__(self, kernel: Any) -> None:
+        self._kernel = kernel
+
+    def send(self, prompt: str) -> None:
+        while self._received() is not None:
+            continue  # an answer to a question that was cancelled
+        kernel = self._kernel
+        kernel.session.send(
+            kernel.stdin_socket,
+            "input_request",
+            {"prompt": prompt, "password": False},
+            kernel.get_parent("shell"),
+            ident=kernel._parent_ident["shell"],  # as the kernel's own raw_input does
+        )
+
+    def answer(self) -> str | None:
+        reply = self._received()
+        return None if reply is None else str(reply["content"].get("value", ""))
+
+    def _received(self) -> Mapping[str, Any] | None:
+        import zmq  # present wherever there is a kernel
+
+        _, reply = self._kernel.session.recv(self._kernel.stdin_socket, zmq.NOBLOCK)
+        return reply if isinstance(reply, Mapping) else None
+
+
+class _Terminal:
+    """A question on the terminal that this process runs in. Used on the main thread."""
+
+    def send(self, prompt: str) -> None:
+        print(prompt, end="", flush=True)
+
+    def answer(self) -> str | None:
+        ready, _, _ = select.select([sys.stdin], [], [], 0)
+        return sys.stdin.readline().rstrip("\n") if ready else None
+
+
+async def _on_main(work: Callable[[], T]) -> T:
+    return await asyncio.wrap_future(main_thread.submit(work))
 
 
 async def _await(answer: Awaitable[Mapping[str, Any]]) -> Mapping[str, Any]:

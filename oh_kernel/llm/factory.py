@@ -17,6 +17,7 @@ def open_llm(
     retry: RetryPolicy | None = None,
     workspace: Path | str | None = None,
     takes_images: bool = True,
+    stream: bool = True,
 ) -> LLM:
     """The model called `model`: `scripted:FILE`, `replay:FILE`, or `provider:model`.
 
@@ -49,5 +50,6 @@ def open_llm(
                 api_key=api_key,
                 timeout_s=timeout_s,
                 takes_images=takes_images,
+                streams=stream,
             )
     return RetryingLLM(inner, retry)

@@ -30,7 +30,6 @@ from oh_kernel.llm.replies import from_response
 
 if TYPE_CHECKING:
     from pydantic_ai.messages import ModelResponse, ModelResponseStreamEvent
-    from pydantic_ai.models import StreamedResponse
 
 
 class ProviderLLM:
@@ -44,12 +43,14 @@ class ProviderLLM:
         api_key: str | None = None,
         timeout_s: float = DEFAULT_TIMEOUT_S,
         takes_images: bool = True,
+        streams: bool = True,
     ) -> None:
         self._provider, self._name = split_name(model, base_url)
         self._base_url = base_url
         self._api_key = api_key
         self._timeout_s = timeout_s
         self._takes_images = takes_images
+        self._streams = streams
         self._client: Client | None = None
         self._connecting = asyncio.Lock()
 
@@ -106,17 +107,24 @@ class ProviderLLM:
     ) -> AsyncGenerator[Delta | Completion]:
         history, parameters = to_request(messages, tools, client.dialect)
         settings = _settings(client)
+        if not self._streams:
+            yield self._completion(
+                await client.model.request(history, settings, parameters), client
+            )
+            return
         async with client.model.request_stream(history, settings, parameters) as reply:
             calls = _Calls()
             async for event in reply:
                 delta = calls.delta(event)
                 if delta is not None:
                     yield delta
-            yield self._completion(reply, client)
+            response = reply.get()
+            if _was_cut_off(response, client):
+                raise ModelUnavailable(f"{self.model} broke off in the middle of its reply.")
+            yield self._completion(response, client)
 
-    def _completion(self, reply: "StreamedResponse", client: Client) -> Completion:
-        response = reply.get()
-        self._check_whole(response, client)
+    def _completion(self, response: "ModelResponse", client: Client) -> Completion:
+        self._check_not_refused(response)
         return Completion(
             message=from_response(response, client.dialect.kind),
             response_id=response.provider_response_id or new_id(),
@@ -126,17 +134,15 @@ class ProviderLLM:
             finish_reason=response.finish_reason or "stop",
         )
 
-    def _check_whole(self, response: "ModelResponse", client: Client) -> None:
-        """Raise for a reply that was refused, or whose stream ended before the reply did."""
+    def _check_not_refused(self, response: "ModelResponse") -> None:
+        if response.finish_reason != "content_filter" or response.parts:
+            return
         details = response.provider_details or {}
-        if response.finish_reason == "content_filter" and not response.parts:
-            said = failures.clean(str(details.get("refusal") or "the provider's filter struck"))
-            raise ContentPolicyRefused(
-                f"{self.model} refuses to answer: {said}",
-                remedy="Say it in other words, or start a new conversation.",
-            )
-        if _was_cut_off(response, client):
-            raise ModelUnavailable(f"{self.model} broke off in the middle of its reply.")
+        said = failures.clean(str(details.get("refusal") or "the provider's filter struck"))
+        raise ContentPolicyRefused(
+            f"{self.model} refuses to answer: {said}",
+            remedy="Say it in other words, or start a new conversation.",
+        )
 
 
 def _settings(client: Client) -> Any:
