@@ -7,10 +7,11 @@ from typing import Any
 
 from oh_kernel.conversation.confirmation import Unattended
 from oh_kernel.conversation.conversation import Conversation
+from oh_kernel.conversation.lookup import stored_conversation
 from oh_kernel.conversation.metrics import Metrics, metrics_of
 from oh_kernel.conversation.state import Status
 from oh_kernel.conversation.toolbox import edits_of
-from oh_kernel.errors import ConversationNotFound, OpenHandsError
+from oh_kernel.errors import OpenHandsError
 from oh_kernel.events import Event, LLMCompletionLogEvent, MessageEvent, ObservationEvent
 from oh_kernel.events.tools import Observation
 from oh_kernel.kernel.recent_cells import last_count, recent_cells
@@ -105,18 +106,9 @@ class NotebookSession:
         return "The next %%openhands cell begins a new conversation."
 
     async def resume(self, conversation_id: str | None) -> str:
-        """Go on with a stored conversation, by default the last one."""
+        """Go on with a stored conversation, named by its id or how that begins; else the last."""
         store = self._open_store(self.settings)
-        if conversation_id is None:
-            stored = store.conversations(limit=1)
-            if not stored:
-                raise ConversationNotFound("No conversation is stored yet.")
-            conversation_id = stored[0].id
-        elif store.conversation(conversation_id) is None:
-            raise ConversationNotFound(
-                f"No conversation {conversation_id!r} is stored.",
-                remedy="%openhands history lists those there are.",
-            )
+        conversation_id = stored_conversation(store, conversation_id).id
         await self.new()
         conversation = self._open_conversation(self.settings, conversation_id)
         return f"Going on with {conversation_id}: {_in_words(conversation)}"

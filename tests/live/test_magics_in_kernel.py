@@ -55,7 +55,7 @@ def test_help_in_every_way(kernel: Kernel) -> None:
         ("%openhands config api_key=sk-typed", "Delete it from this cell"),
         ("%openhands config polcy=never", "Did you mean policy?"),
         ("%%openhands --policy often\nhi", "must be one of risky, never, always"),
-        ("%openhands resume 0123abcd", "0123abcd"),
+        ("%openhands resume 0123abcd", "No conversation is stored in"),
     ],
 )
 def test_a_refusal_is_one_line_and_no_traceback(kernel: Kernel, cell: str, says: str) -> None:
@@ -125,3 +125,11 @@ def test_a_turn_gives_a_result_and_binds_the_answer(kernel: Kernel) -> None:
     assert kernel.run("print(found)").text == "The answer is 42.\n"
     assert "1" in kernel.run("%openhands cost").text
     assert len(kernel.run("%openhands history").text.splitlines()) >= 2
+
+
+def test_resume_takes_the_first_characters_of_an_id(kernel: Kernel) -> None:
+    row = kernel.run("%openhands history").text.splitlines()[1]
+    conversation_id = row.split()[0]
+    assert conversation_id in kernel.run(f"%openhands resume {conversation_id[:8]}").text
+    assert conversation_id in kernel.run("%openhands status").text
+    assert "The newest are" in kernel.run("%openhands resume ffffffffffff").text
