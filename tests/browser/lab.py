@@ -44,8 +44,9 @@ SETTINGS = {
 
 def find_chromium() -> str | None:
     """The browser to use: $OH_CHROMIUM, else what is on PATH."""
-    named = os.environ.get("OH_CHROMIUM")
-    return named or next(filter(None, map(shutil.which, FINDERS)), None)
+    if named := os.environ.get("OH_CHROMIUM"):
+        return shutil.which(named)
+    return next(filter(None, map(shutil.which, FINDERS)), None)
 
 
 class Lab:
