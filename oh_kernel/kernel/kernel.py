@@ -12,8 +12,11 @@ from __future__ import annotations
 
 import asyncio
 import contextvars
+import signal
 import sys
 import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from queue import SimpleQueue
 from typing import Any
 
@@ -50,6 +53,24 @@ class OpenHandsKernel(IPythonKernel):
         super().start()
         loop: Any = self.io_loop  # tornado's; the kernel always runs it on asyncio
         self.bridge.serve_main(loop.asyncio_loop)
+
+    # Interrupts. ipykernel leaves Python's handler on until the reply to a cell is sent. One that
+    # came when the code has just ended would lose the reply, and the cell would never end.
+
+    async def do_execute(self, *args: Any, **options: Any) -> Message:
+        try:
+            reply: Message = await super().do_execute(*args, **options)
+        finally:
+            _ignore_interrupts()
+        return reply
+
+    @contextmanager
+    def _cancel_on_sigint(self, future: Any) -> Iterator[None]:
+        try:
+            with super()._cancel_on_sigint(future):
+                yield
+        finally:
+            _ignore_interrupts()
 
     # Widgets of the agent
 
@@ -122,6 +143,12 @@ class OpenHandsKernel(IPythonKernel):
     async def _answer(self, stream: Any, ident: Any, parent: Message) -> None:
         content = await self.bridge.answer(parent["content"])
         self.session.send(stream, "openhands_reply", content, parent, ident=ident)
+
+
+def _ignore_interrupts() -> None:
+    """Until ipykernel sets its handler for the next message."""
+    if threading.current_thread() is threading.main_thread():
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
 class OpenHandsKernelApp(IPKernelApp):

@@ -120,6 +120,8 @@ class Interrupts:
         self.by_person += by_person
         if by_person and self._stops:
             self._stops[-1]()
+        elif by_person:
+            self._unheard = True
         if self._in_user_code(frame):
             if self._deferring:
                 self._pending = True
@@ -127,7 +129,6 @@ class Interrupts:
                 self._raise()
         elif by_person and self._cancels and not self._stops:
             self._cancels[-1]()
-        self._unheard = self._unheard or (by_person and not self._stops)
 
     def pass_on(self) -> None:
         """Give a person's interrupt to the handler outside as well, once the code has ended.

@@ -9,6 +9,7 @@ time limit and an interrupt are results, and so is code that reacts to neither.
 from __future__ import annotations
 
 import asyncio
+import atexit
 import concurrent.futures
 import os
 import sys
@@ -16,6 +17,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -111,7 +113,6 @@ class Namespace:
         self._taps = ShellTaps(shell) if kernel is None else KernelTaps(kernel)
         self._view: View | None = None
         self._running: _Run | None = None  # owned by the agent loop
-        self._side_loop: asyncio.AbstractEventLoop | None = None  # owned by the main thread
 
     @classmethod
     async def in_process(cls, folder: str | Path = ".") -> Namespace:
@@ -179,7 +180,9 @@ class Namespace:
     ) -> str:
         """How it ended: "done", "timed out", "interrupted"."""
         try:
-            await asyncio.wait_for(run.ended.wait(), timeout_s)
+            # Not wait_for: where both come at once it forgets the cancellation.
+            async with asyncio.timeout(timeout_s):
+                await run.ended.wait()
             return "done"
         except TimeoutError:
             ending = "timed out"
@@ -192,13 +195,14 @@ class Namespace:
     async def _end(self, run: _Run) -> None:
         """Interrupt the code until it ends or it has had its chances."""
         for _ in range(INTERRUPTS):
-            # A person's interrupt has reached the code by itself; let it finish on that one.
-            if time.monotonic() - interrupts.raised_at > END_S:
+            # A person's interrupt may have reached the code by itself: let it finish on that one.
+            if interrupts.raised_at < max(run.submitted_at, time.monotonic() - END_S):
                 run.was_cancelled = True
                 run.cancel()
                 interrupts.interrupt()
             try:
-                await asyncio.wait_for(run.ended.wait(), END_S)
+                async with asyncio.timeout(END_S):
+                    await run.ended.wait()
                 return
             except (TimeoutError, asyncio.CancelledError):
                 continue  # whoever asks a second time asks the code, too
@@ -243,7 +247,7 @@ class Namespace:
         run.has_started = True
         transformed, failure = self._transformed(run.code)
         cell = self._run_cell(run, outputs, transformed, failure)
-        loop = self._loop()
+        loop = _loop()
         if not self.shell.should_run_async(
             run.code, transformed_cell=transformed, preprocessing_exc_tuple=failure
         ):
@@ -297,15 +301,6 @@ class Namespace:
         except Exception:
             return code, sys.exc_info()  # as the shell itself does: it reports the error
 
-    def _loop(self) -> asyncio.AbstractEventLoop:
-        """The main thread's loop; where that is blocked by a wait or absent, one of our own."""
-        if not main_thread.blocked:
-            return asyncio.get_running_loop()
-        if self._side_loop is None:
-            # Kept, so that a task that one run starts goes on in the next.
-            self._side_loop = asyncio.new_event_loop()
-        return self._side_loop
-
     def _in_folder(self) -> AbstractContextManager[None]:
         return nullcontext() if self._folder is None else self._as_main_program()
 
@@ -350,6 +345,19 @@ def _process_shell() -> tuple[Any, bool]:
     # As a kernel does: figures become displays instead of windows.
     os.environ.setdefault("MPLBACKEND", "module://matplotlib_inline.backend_inline")
     return shell, True
+
+
+def _loop() -> asyncio.AbstractEventLoop:
+    """The main thread's loop; where that is blocked by a wait or absent, one of our own."""
+    return _side_loop() if main_thread.blocked else asyncio.get_running_loop()
+
+
+@cache
+def _side_loop() -> asyncio.AbstractEventLoop:
+    """Kept for the whole process, so that a task that one run starts goes on in the next."""
+    loop = asyncio.new_event_loop()
+    atexit.register(loop.close)
+    return loop
 
 
 def _drive(cell: Any) -> object:

@@ -43,6 +43,10 @@ class _Agent:
                 can_ask=step.get("can_ask", False),
             )
             seen.append(_described(execution, time.monotonic() - start, live))
+            if execution.interrupted:
+                break
+            if "thinks" in step:
+                shell.openhands.bridge.write(step["thinks"])
             await asyncio.sleep(step.get("think", 0))
         return _json.dumps(seen)
 
@@ -250,8 +254,9 @@ def test_users_shell_is_left_alone(kernel):
 def test_builtins_streams_and_warnings_are_put_back(kernel):
     look = (
         "import sys, builtins, threading, warnings, getpass\n"
-        "(id(sys.stdout), id(sys.stderr), 'write' in vars(sys.stdout), hasattr(builtins, 'open_file'),"
-        " id(threading.Thread.start), len(warnings.filters), getpass.getpass.__name__,"
+        "(id(sys.stdout), id(sys.stderr), 'write' in vars(sys.stdout),"
+        " hasattr(builtins, 'open_file'), id(threading.Thread.start),"
+        " len(warnings.filters), getpass.getpass.__name__,"
         " 'send' in vars(get_ipython().kernel.session), '_showtraceback' in vars(get_ipython()))"
     )
     before = kernel.run(look).text
