@@ -36,12 +36,12 @@ from oh_kernel.sessions.bash_protocol import (
 )
 from oh_kernel.sessions.capture import Capture
 from oh_kernel.sessions.pty import PtyProcess, image_of, name_of
+from oh_kernel.sessions.python_first import PythonFirst
 from oh_kernel.sessions.screen import Screen
 
 OWN_KEYS = ("SESSION_API_KEY", "OPENHANDS_API_KEY", "LLM_API_KEY")
 
 _FOREVER = math.inf
-_START_S = 10.0
 _LOOK_S = 0.1
 # How long a shell that ought to be at its prompt may be silent before it is set up again.
 _PROMPT_LOST_S = 0.3
@@ -80,14 +80,16 @@ class BashSession:
         handover: Handover | None = None,
         output_folder: Path | None = None,
         bash: str = "bash",
+        start_s: float = 10.0,
     ) -> None:
         self.folder = Path(folder)
         self._env = env
-        self._bin = str(Path(interpreter).parent) if interpreter else ""
+        self._python = PythonFirst(interpreter)
         self._handover: Handover = handover or ("memory" if sys.platform == "linux" else "file")
         self._output_folder = output_folder
         self._own_output: tempfile.TemporaryDirectory[str] | None = None
         self._bash = bash
+        self._start_s = start_s
         self._files: Files | None = None
         self._pty: PtyProcess | None = None
         self._record: Record | None = None
@@ -125,9 +127,9 @@ class BashSession:
         return self._record.cwd if self._record else str(self.folder)
 
     @property
-    def path(self) -> str:
-        """The shell's PATH after the last command that ended."""
-        return self._record.path if self._record else ""
+    def python(self) -> str | None:
+        """The interpreter that `python` meant after the last command that ended."""
+        return self._python.found_on(self._record.path) if self._record else None
 
     @property
     def last_background_pid(self) -> int:
@@ -202,14 +204,14 @@ class BashSession:
     async def close(self) -> None:
         """End the shell with everything it started. The session can be used again."""
         await self._end_shell()
-        self._remove_output()
+        self._remove_files()
 
     def kill(self) -> None:
         """What `close` does, at once and without a chance for programs to put things in order."""
         if self._pty is not None:
             self._pty.kill()
         self._forget_shell()
-        self._remove_output()
+        self._remove_files()
 
     # The shell
 
@@ -234,7 +236,7 @@ class BashSession:
                 self.kill()
                 raise
         raise ShellDied(
-            f"{self._bash} in {self.folder} did not come to its prompt within {_START_S:g} s.",
+            f"{self._bash} in {self.folder} did not come to its prompt within {self._start_s:g} s.",
             remedy="Try it in a terminal.",
         )
 
@@ -245,7 +247,7 @@ class BashSession:
         self._setup_path = self._files.put("setup", setup.encode())
         rc = RC.replace("@BASHRC@", "yes" if with_bashrc else "")
         rc = rc.replace("@SETUP@", self._setup_path).replace("@TOO_OLD@", str(TOO_OLD_STATUS))
-        rc = rc.replace("'@BIN@'", shlex.quote(self._bin))
+        rc = rc.replace("'@BIN@'", shlex.quote(":".join(self._python.folders())))
         self._rc_path = self._files.put("rc", rc.encode())
         self._scanner = RecordScanner(token.encode())
         self._ended = asyncio.get_running_loop().create_future()
@@ -257,7 +259,7 @@ class BashSession:
             on_bytes=self._read,
             on_end=self._end,
         )
-        await asyncio.wait({self._ended}, timeout=_START_S)
+        await asyncio.wait({self._ended}, timeout=self._start_s)
         if self._ended.done() and self._ended.result():
             self._image = image_of(self._pty.pid)
             return True
@@ -427,7 +429,8 @@ class BashSession:
         os.close(handle)
         return Path(name)
 
-    def _remove_output(self) -> None:
+    def _remove_files(self) -> None:
+        self._python.close()
         if self._own_output is not None:
             self._own_output.cleanup()
             self._own_output = None

@@ -56,7 +56,7 @@ RC = r"""
 if (( BASH_VERSINFO[0] * 100 + BASH_VERSINFO[1] < 404 )); then exit @TOO_OLD@; fi
 if [[ -n '@BASHRC@' && -f ~/.bashrc ]]; then . ~/.bashrc; fi
 { . '@SETUP@'; } >/dev/null 2>&1
-if [[ -n '@BIN@' && $PATH != '@BIN@':* ]]; then PATH='@BIN@':$PATH; hash -r; fi
+if [[ $PATH != '@BIN@':* ]]; then PATH='@BIN@':$PATH; hash -r; fi
 { __oh_rearm 0; } >/dev/null 2>&1
 """
 TOO_OLD_STATUS = 97

@@ -23,9 +23,11 @@ _ESCAPE = re.compile(
     r"|[ -/]*[0-OQ-WYZ\\`-~]"  # the short ones
     r")"
 )
-_NOISE = re.compile(r"[\x00-\x06\x0b\x0c\x0e-\x1a\x1c-\x1f\x7f]")
+# Control bytes that mean nothing here. They are never part of a UTF-8 sequence; BEL ends titles.
+_NOISE = bytes({*range(0x20), 0x7F} - set(b"\a\b\t\n\r\x1b"))
 _NEWLINE = re.compile(r"\r+\n")
-_MOVES = re.compile(r"([\r\b\x00\x01])")
+_MOVING = "\r\b" + _ERASE_TO_END + _ERASE_LINE
+_MOVES = re.compile(f"([{_MOVING}])")
 _UNFINISHED_MAX_CHARS = 65_536
 _LINE_MAX_CHARS = 65_536
 
@@ -42,7 +44,7 @@ class Decoder:
 
     def feed(self, data: bytes) -> str:
         """The text that is certain once `data` has come in."""
-        text = self._held + self._utf8.decode(data)
+        text = self._held + self._utf8.decode(data.translate(None, _NOISE))
         text, self._held = _split_unfinished(text)
         return _plain(text)
 
@@ -77,7 +79,7 @@ class Screen:
         return self._write(self._decoder.flush()) + self.take_line()
 
     def _write(self, text: str) -> str:
-        if not _MOVES.search(text) and self._column == len(self._line):
+        if self._column == len(self._line) and not any(move in text for move in _MOVING):
             ended, newline, rest = text.rpartition("\n")
             ended = self.take_line() + ended + newline if newline else ""
             return ended + self._type(rest)
@@ -88,17 +90,16 @@ class Screen:
     def _move(self, text: str) -> str:
         overflow = ""
         for part in _MOVES.split(text):
-            match part:
-                case "\r":
-                    self._column, self._returned = 0, True
-                case "\b":
-                    self._column = max(0, self._column - 1)
-                case "\x00":
-                    self._line = self._line[: self._column]
-                case "\x01":
-                    self._line, self._column = "", 0
-                case _:
-                    overflow += self._type(part)
+            if part == "\r":
+                self._column, self._returned = 0, True
+            elif part == "\b":
+                self._column = max(0, self._column - 1)
+            elif part == _ERASE_TO_END:
+                self._line = self._line[: self._column]
+            elif part == _ERASE_LINE:
+                self._line, self._column = "", 0
+            else:
+                overflow += self._type(part)
         return overflow
 
     def _type(self, text: str) -> str:
@@ -135,11 +136,10 @@ def _split_unfinished(text: str) -> tuple[str, str]:
 
 
 def _plain(text: str) -> str:
-    text = _NOISE.sub("", text)
     if "\x1b" in text:
         text = _ESCAPE.sub(_meaning, text)
-    text = text.replace("\x07", "")  # only now: it also ends titles
-    return _NEWLINE.sub("\n", text)
+    text = text.replace("\a", "").replace("\r\n", "\n")
+    return _NEWLINE.sub("\n", text) if "\r\n" in text else text
 
 
 def _meaning(escape: re.Match[str]) -> str:

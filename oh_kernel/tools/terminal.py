@@ -7,7 +7,6 @@ to it or send it keys.
 import asyncio
 import functools
 import getpass
-import shutil
 import socket
 from collections.abc import Mapping
 from pathlib import Path
@@ -311,7 +310,7 @@ class TerminalExecutor(ToolExecutor[TerminalAction, TerminalObservation]):
             username=user,
             hostname=host,
             working_dir=session.cwd,
-            py_interpreter_path=_python_on(session.path),
+            py_interpreter_path=session.python,
             prefix=prefix,
             suffix=suffix,
         )
@@ -391,8 +390,3 @@ def _whoami() -> tuple[str | None, str]:
     except (OSError, KeyError):  # a container may run as a user without a name
         user = None
     return user, socket.gethostname()
-
-
-@functools.lru_cache(maxsize=8)
-def _python_on(path: str) -> str | None:
-    return shutil.which("python", path=path) if path else None

@@ -122,7 +122,15 @@ def test_TM_03_shell_ends(terminal: Terminal, tmp_path: Path) -> None:
     assert terminals() == ptys
 
 
-def test_TM_04_program_waits_for_input(terminal: Terminal, tmp_path: Path) -> None:
+def test_TM_04_program_waits_for_input(tmp_path: Path) -> None:
+    terminal = Terminal(tmp_path, no_change_timeout_s=1.5)  # shorter than the case's, for speed
+    try:
+        play_TM_04(terminal, tmp_path)
+    finally:
+        terminal.executor.close()
+
+
+def play_TM_04(terminal: Terminal, tmp_path: Path) -> None:
     repo = tmp_path / "repo"
     subprocess.run(["git", "init", "-q", repo], check=True)
     commit = "git -c user.name=a -c user.email=b commit -q --allow-empty -m"
