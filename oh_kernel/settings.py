@@ -5,7 +5,6 @@ environment, what was set in this notebook, the flags of one turn.
 """
 
 import os
-import tomllib
 from collections.abc import Mapping
 from difflib import get_close_matches
 from pathlib import Path
@@ -24,18 +23,16 @@ from pydantic import (
 
 from oh_kernel.credentials import stored_key
 from oh_kernel.errors import SettingsError
+from oh_kernel.layers import (
+    Given,
+    Layer,
+    from_environment,
+    from_file,
+    layer_of,
+    merged,
+)
 from oh_kernel.options import BY_NAME, OPTIONS, Option
-from oh_kernel.providers import PROVIDERS, Provider, provider_name, provider_of
-
-
-class Given(NamedTuple):
-    """A value as it was found, and in words where."""
-
-    value: object
-    origin: str
-
-
-Layer = Mapping[str, Given]
+from oh_kernel.providers import PROVIDERS, Provider, provider_of
 
 
 class Outside(NamedTuple):
@@ -104,7 +101,7 @@ class Settings(BaseModel):
     def with_(self, _origin: str = "set in this notebook", /, **values: object) -> Self:
         """The same with other values, checked like all others. A new model finds its own key."""
         outside = self._outside or Outside({}, config_folder())
-        return cast(Self, _settle((*self._layers, _layer(values, _origin)), outside))
+        return cast(Self, _settle((*self._layers, layer_of(values, _origin)), outside))
 
     def origin(self, name: str) -> str:
         """Where the value of `name` came from, in words: "default", "OPENHANDS_MODEL", ..."""
@@ -147,7 +144,7 @@ def load_settings(
     """
     variables = os.environ if environ is None else environ
     path = config_file or config_path(variables)
-    layers = (_from_file(path), _from_environment(variables), _layer(flags or {}, "a flag"))
+    layers = (from_file(path), from_environment(variables), layer_of(flags or {}, "a flag"))
     return _settle(layers, Outside(_of_providers(variables), path.parent))
 
 
@@ -192,65 +189,13 @@ def misspelt_variables(environ: Mapping[str, str] | None = None) -> dict[str, st
     return found
 
 
-def option_named(name: str) -> Option:
-    """The option called `name` (dashes allowed), or SettingsError with the nearest name."""
-    found = BY_NAME.get(name.replace("-", "_"))
-    if found is None:
-        raise SettingsError(f"There is no setting {name!r}.", remedy=_nearest(name))
-    return found
-
-
-def _nearest(name: str) -> str:
-    near = get_close_matches(name.replace("-", "_").lower(), BY_NAME, n=1)
-    return f"Did you mean {near[0]}?" if near else f"There are: {', '.join(BY_NAME)}."
-
-
-def _layer(values: Mapping[str, object], origin: str) -> Layer:
-    return {
-        option_named(name).name: Given(value, origin)
-        for name, value in values.items()
-        if value is not None
-    }
-
-
-def _from_file(path: Path) -> Layer:
-    try:
-        text = path.read_text("utf-8")
-    except FileNotFoundError:
-        return {}
-    except (OSError, UnicodeDecodeError) as error:
-        raise SettingsError(f"{path} cannot be read: {error}.") from error
-    try:
-        values = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
-        raise SettingsError(f"{path} is not valid TOML: {error}.") from error
-    for name in values:
-        if option_named(name).secret:
-            raise SettingsError(
-                f"{path} holds {name}, and files of settings are easily shared.",
-                remedy="Take it out and run %openhands login, which stores it for you alone.",
-            )
-    return _layer(values, str(path))
-
-
-def _from_environment(environ: Mapping[str, str]) -> Layer:
-    """`OPENHANDS_NAME` before the older names; an empty variable is as good as none."""
-    layer = {}
-    for option in OPTIONS:
-        for variable in (option.variable, *option.aliases):
-            if environ.get(variable, "").strip():
-                layer[option.name] = Given(environ[variable].strip(), variable)
-                break
-    return layer
-
-
 def _of_providers(environ: Mapping[str, str]) -> dict[str, str]:
     names = [name for one in PROVIDERS for name in (*one.key_variables, *one.url_variables)]
     return {name: environ[name].strip() for name in names if environ.get(name, "").strip()}
 
 
 def _settle(layers: tuple[Layer, ...], outside: Outside) -> Settings:
-    given = _merged(layers)
+    given = merged(layers)
     model = given.get("model")
     provider = provider_of(str(model.value)) if model else None
     if provider is not None:
@@ -260,27 +205,6 @@ def _settle(layers: tuple[Layer, ...], outside: Outside) -> Settings:
     settings._origins = {name: one.origin for name, one in given.items()}
     settings._outside = outside
     return settings
-
-
-def _merged(layers: tuple[Layer, ...]) -> dict[str, Given]:
-    """Later layers win. A key or an address goes only with the model it was given for: asking
-    another provider by a flag must not send it the first one's key.
-    """
-    given: dict[str, Given] = {}
-    home: dict[str, Given | None] = {}
-    for layer in layers:
-        given.update(layer)
-        home |= {name: given.get("model") for name in ("api_key", "base_url") if name in layer}
-    for name, model in home.items():
-        if model and _provider_key(model) != _provider_key(given["model"]):
-            del given[name]
-    return given
-
-
-def _provider_key(model: Given) -> str:
-    """The same text for two models of one provider."""
-    provider = provider_of(str(model.value))
-    return provider.name if provider else provider_name(str(model.value))
 
 
 def _add_own(given: dict[str, Given], provider: Provider, outside: Outside) -> None:

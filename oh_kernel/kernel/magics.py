@@ -14,11 +14,12 @@ from oh_kernel.kernel.commands import usage
 from oh_kernel.kernel.config import options_of
 from oh_kernel.kernel.grammar import Ask, Do, parse
 from oh_kernel.kernel.notes import Note, Table, displayed, refused
+from oh_kernel.layers import option_named
 from oh_kernel.loop import main_thread
 from oh_kernel.options import OPTIONS
 from oh_kernel.providers import BY_NAME as PROVIDERS_BY_NAME
 from oh_kernel.providers import PROVIDERS, Provider, how_to_set_a_model, provider_of
-from oh_kernel.settings import Settings, config_folder, config_path, option_named
+from oh_kernel.settings import Settings, config_folder, config_path
 from oh_kernel.views.result import TurnResult
 
 HISTORY_ROWS = 20
