@@ -38,6 +38,8 @@ from oh_kernel.tools.presets import Resources, make_executor, tools_of_preset
 
 T = TypeVar("T")
 
+TITLE_CHARS = 60
+
 RESTARTED = (
     "[The kernel was restarted since your last step: the variables, imports and the shell session "
     "from before are gone. Files are as they were left. Check before you rely on anything.]"
@@ -224,9 +226,14 @@ class Conversation:
             extended.insert(0, TextContent(text=RESTARTED))
             self._was_stored = False
         message = Message.of("user", text)
+        first = not any(isinstance(event, MessageEvent) for event in self._log.events)
         await self._log.append(
             MessageEvent(source="user", llm_message=message, extended_content=extended)
         )
+        if first:
+            self._store.set_meta(
+                self.id, title=_title(self.mask(text)), workspace=str(self.workspace)
+            )
 
     async def _begin_writing(self) -> None:
         """Become the writer of this conversation, and put right what a dead one left open."""
@@ -274,6 +281,8 @@ class Conversation:
         finally:
             self._run = None
             self._decisions.clear()
+            model = self._llm.model if self._llm else ""
+            self._store.set_meta(self.id, status=str(self.status), model=model)
 
     def _new_run(self) -> Run:
         gate = Gate(
@@ -387,6 +396,12 @@ def _chosen_tools(
     if tools is None or isinstance(tools, str):
         return tools_of_preset(tools or settings.tools)
     return tuple(tools)
+
+
+def _title(text: str) -> str:
+    """What a list of conversations says this one is about."""
+    line = " ".join(text.split())
+    return line if len(line) <= TITLE_CHARS else line[: TITLE_CHARS - 1] + "…"
 
 
 async def _on_agent_loop(coro: Coroutine[Any, Any, T]) -> T:

@@ -29,6 +29,7 @@ from oh_kernel.tools.terminal import (
     TerminalObservation,
     TerminalTool,
 )
+from oh_kernel.tools.think import ThinkTool
 
 BACKENDS = ("pty",)
 
@@ -143,7 +144,7 @@ def run_agent(
         workspace=cwd,
         llm=model,
         store_path=folder / "events.sqlite",
-        tools=(TerminalTool, FileEditorTool, FinishTool),
+        tools=(TerminalTool, FileEditorTool, ThinkTool, FinishTool),
         policy="never",
         max_steps=len(calls) + 5,
     )
