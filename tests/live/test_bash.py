@@ -385,7 +385,7 @@ def test_bashrc_is_read_and_our_python_stays_first(tmp_path: Path) -> None:
 def test_close_ends_everything(tmp_path: Path) -> None:
     async def scenario(session: BashSession) -> None:
         stubborn = "bash -c 'trap \"\" INT HUP TERM TSTP; while :; do sleep 0.1; done'"
-        await run(session, f"{stubborn} & setsid sleep 6363 & nohup sleep 6464 >/dev/null 2>&1 &")
+        await run(session, f"{stubborn} & nohup sleep 6464 >/dev/null 2>&1 &")
         await run(session, "sleep 6565", timeout_s=0.2)
         await session.close()
         await session.close()
