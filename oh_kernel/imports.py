@@ -57,12 +57,13 @@ class _Guard(MetaPathFinder):
 
 
 def _own_file(name: str) -> Path | None:
-    spec = PathFinder.find_spec(name, [str(Path.cwd())])
+    folder = _working_folder()
+    spec = PathFinder.find_spec(name, [str(folder)]) if folder is not None else None
     return Path(spec.origin) if spec is not None and spec.origin else None
 
 
 def _is_library(name: str) -> bool:
-    here = Path.cwd()
+    here = _working_folder()
     elsewhere = [entry for entry in sys.path if entry and Path(entry).resolve() != here]
     spec = PathFinder.find_spec(name, elsewhere)
     return spec is not None and spec.origin is not None
@@ -70,8 +71,10 @@ def _is_library(name: str) -> bool:
 
 def _imported_instead_of_libraries() -> list[tuple[str, Path]]:
     """Modules that the user's folder has given already, under the name of a library."""
-    here = Path.cwd()
-    found = []
+    found: list[tuple[str, Path]] = []
+    here = _working_folder()
+    if here is None:
+        return found
     for name, module in list(sys.modules.items()):
         file = getattr(module, "__file__", None)
         if "." in name or name == "__main__" or not file:
@@ -80,6 +83,14 @@ def _imported_instead_of_libraries() -> list[tuple[str, Path]]:
         if is_own and _is_library(name):
             found.append((name, Path(file)))
     return found
+
+
+def _working_folder() -> Path | None:
+    """None if it was removed: then nothing in it hides anything."""
+    try:
+        return Path.cwd()
+    except FileNotFoundError:
+        return None
 
 
 def _shadowed(name: str, file: Path) -> ShadowedLibrary:

@@ -29,7 +29,8 @@ def loaded(kernel: Kernel) -> set[str]:
 
 
 def cpu_s(folder: Path, argv: list[str]) -> float:
-    with running_kernel(folder, argv) as kernel:
+    # Compiled files may be written, as they are where the package is installed.
+    with running_kernel(folder, argv, PYTHONDONTWRITEBYTECODE="") as kernel:
         return float(kernel.run("import time; print(time.process_time())").text)
 
 

@@ -2,6 +2,8 @@
 
 import ast
 import json
+import subprocess
+import sys
 import time
 from dataclasses import dataclass, field
 from typing import Any
@@ -490,7 +492,7 @@ await asyncio.sleep(0)
 
 def test_stock_kernel_with_the_extension_runs_it_too(tmp_path):
     with running_kernel(tmp_path, PLAIN) as kernel:
-        kernel.run(f"from oh_kernel.kernel import front; f = front.install(get_ipython())\n{AGENT}")
+        kernel.run(f"%load_ext oh_kernel\n{AGENT}")
         seen = observe(kernel, "print('stock')\n1 + 1", "import asyncio; await asyncio.sleep(0); 3")
         assert [run["text"] for run in seen.runs] == ["stock\n2\n", "3\n"]
 
@@ -500,3 +502,28 @@ def wait_for(condition, deadline_s):
     while not (found := condition()) and time.monotonic() < deadline:
         time.sleep(0.02)
     return found
+
+
+def test_terminal_ipython_runs_it_too(tmp_path):
+    """No kernel, no event loop: the wait for the agent does the work, and text is the output."""
+    body = steps("print('terminal')\n1 + 1", "import asyncio; await asyncio.sleep(0); 3", "1/0")
+    code = f"""
+%load_ext oh_kernel
+{AGENT}
+r = get_ipython().run_cell({MAGIC + body!r})
+print('SEEN', r.result)
+"""
+    ipython = subprocess.run(
+        [sys.executable, "-m", "IPython", "--simple-prompt", "--no-banner", "-c", code],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        cwd=tmp_path,
+        check=False,
+    )
+    seen = ipython.stdout.partition("SEEN ")[2].splitlines()
+    assert seen, ipython
+    runs = json.loads(seen[0])
+    assert [run["text"] for run in runs[:2]] == ["terminal\n2\n", "3\n"]
+    assert runs[2]["error"][0] == "ZeroDivisionError"
+    assert ipython.stderr == ""

@@ -25,7 +25,9 @@ def run(namespace: Namespace, code: str, **options: object) -> Execution:
 
 def test_output_is_taken_and_nothing_reaches_the_terminal(namespace, capfd):
     live: list[str] = []
-    code = "import os, sys\nprint('out'); print('err', file=sys.stderr)\nr = os.system('echo child')"
+    code = (
+        "import os, sys; print('out')\nprint('err', file=sys.stderr)\nr = os.system('echo child')"
+    )
     execution = run(namespace, f"{code}\n6 * 7", on_output=live.append)
     assert sorted(execution.text.split()) == ["42", "child", "err", "out"]
     assert "".join(live) == execution.text
