@@ -1,6 +1,6 @@
 """Which errors a person can be shown, as one tree.
 
-OpenHandsError                     one short line with its remedy; magics show it without a traceback
+OpenHandsError                     one short line with its remedy, shown without a traceback
 |- SettingsError                   a flag, setting or file of settings cannot be used
 |- ModelError                      the model did not answer
 |  |- ModelNotConfigured           no model was chosen

@@ -133,7 +133,7 @@ OPTIONS = (
         "allowed_folders",
         list,
         (),
-        "the only folders, beside the workspace, in which file tools write; none named: anywhere",
+        "folders, beside the workspace, in which file tools may write; they read anywhere",
         metavar="DIR,...",
     ),
     Option(
@@ -153,7 +153,6 @@ OPTIONS = (
         minimum=0,
     ),
     Option("stream", bool, True, "show the model's words as they come"),
-    Option("show_reasoning", bool, False, "show the model's reasoning, where it sends any"),
     Option(
         "python_timeout_s",
         float,

@@ -23,25 +23,25 @@ PROVIDERS = (
         "openai",
         ("OPENAI_API_KEY",),
         ("OPENAI_BASE_URL",),
-        ("gpt-5", "gpt-5-mini", "gpt-5-nano", "gpt-4.1"),
+        ("gpt-6.1-sol", "gpt-6.1-terra", "gpt-6-luna"),
         aliases=("openai-chat", "openai-responses"),
     ),
     Provider(
         "anthropic",
         ("ANTHROPIC_API_KEY",),
         ("ANTHROPIC_BASE_URL",),
-        ("claude-opus-4-5", "claude-sonnet-4-5", "claude-haiku-4-5"),
+        ("claude-opus-5-5", "claude-sonnet-5-5", "claude-haiku-5-5"),
     ),
     Provider(
         "google",
         ("GOOGLE_API_KEY", "GEMINI_API_KEY"),
         (),
-        ("gemini-2.5-pro", "gemini-2.5-flash"),
+        ("gemini-4-carbon", "gemini-3.8-flash"),
         aliases=("google-gla", "gemini"),
     ),
-    Provider("groq", ("GROQ_API_KEY",), ("GROQ_BASE_URL",), ("llama-3.3-70b-versatile",)),
+    Provider("groq", ("GROQ_API_KEY",), ("GROQ_BASE_URL",), ("openai/gpt-oss-120b",)),
     Provider("mistral", ("MISTRAL_API_KEY",), (), ("mistral-large-latest", "codestral-latest")),
-    Provider("openrouter", ("OPENROUTER_API_KEY",), (), ("anthropic/claude-sonnet-4.5",)),
+    Provider("openrouter", ("OPENROUTER_API_KEY",), (), ("anthropic/claude-sonnet-5.5",)),
     Provider("deepseek", ("DEEPSEEK_API_KEY",), (), ("deepseek-chat", "deepseek-reasoner")),
     Provider("together", ("TOGETHER_API_KEY",)),
     Provider("fireworks", ("FIREWORKS_API_KEY",)),
@@ -57,7 +57,7 @@ BY_NAME = {name: one for one in PROVIDERS for name in (one.name, *one.aliases)}
 def provider_of(model: str) -> Provider | None:
     """The provider that a model's name begins with, or None when it is not one of ours.
 
-    >>> provider_of("anthropic/claude-haiku-4-5").name
+    >>> provider_of("anthropic/claude-haiku-5-5").name
     'anthropic'
     >>> provider_of("qwen3") is None
     True
@@ -76,10 +76,10 @@ def provider_name(model: str) -> str:
 def how_to_set_a_model(config_file: object) -> str:
     """Three lines for who has not chosen a model."""
     return (
-        "No model is set. For this notebook: %openhands config model=openai:gpt-5-mini (or "
+        "No model is set. For this notebook: %openhands config model=openai:gpt-6-luna (or "
         "anthropic:..., google:...), then %openhands login, which asks for the key.\n"
         "For every notebook: OPENHANDS_MODEL and OPENAI_API_KEY (ANTHROPIC_API_KEY, ...) in the "
-        f'environment of Jupyter, or model = "openai:gpt-5-mini" in {config_file}.\n'
+        f'environment of Jupyter, or model = "openai:gpt-6-luna" in {config_file}.\n'
         "Without a key, on this machine: ollama pull qwen3, then "
         "%openhands config model=ollama:qwen3."
     )

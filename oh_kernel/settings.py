@@ -90,7 +90,6 @@ class Settings(BaseModel):
     timeout_s: float = _option("timeout_s")
     max_retries: int = _option("max_retries")
     stream: bool = _option("stream")
-    show_reasoning: bool = _option("show_reasoning")
     python_timeout_s: float = _option("python_timeout_s")
     terminal_no_change_timeout_s: float = _option("terminal_no_change_timeout_s")
 

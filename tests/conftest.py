@@ -6,7 +6,20 @@ from pathlib import Path
 
 import pytest
 
-OWN_VARIABLES = ("OPENHANDS_", "LLM_", "OPENAI_", "ANTHROPIC_", "JUPYTER_", "IPYTHON")
+from tests.skips import pytest_configure  # noqa: F401 - it holds tests/allowed_skips.txt
+
+OWN_VARIABLES = (
+    "ANTHROPIC_",
+    "GEMINI_",
+    "GOOGLE_",
+    "GROQ_",
+    "IPYTHON",
+    "JUPYTER_",
+    "LLM_",
+    "OPENAI_",
+    "OPENHANDS_",
+    "XDG_",
+)
 
 
 @pytest.fixture(autouse=True, scope="session")

@@ -105,6 +105,6 @@ def _what_next(notebook: Path, *, scripted: bool) -> str:
     lines += [f"    {program} lab {shown}", ""]
     if scripted:
         lines += ["The same with a model of your own:", ""]
-        lines += [f"    OPENHANDS_MODEL=openai:gpt-5-mini OPENAI_API_KEY=... {program} demo"]
+        lines += [f"    OPENHANDS_MODEL=openai:gpt-6-luna OPENAI_API_KEY=... {program} demo"]
         lines += [f"    OPENHANDS_MODEL=ollama:qwen3 {program} demo", ""]
     return "\n".join(lines)

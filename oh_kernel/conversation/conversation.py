@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Callable, Coroutine, Sequence
+from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self, TypeVar
@@ -49,7 +50,7 @@ RESTARTED = (
 class Conversation:
     """One conversation of a person with the agent, stored as it happens.
 
-        conversation = Conversation(workspace=".", model="openai:gpt-5")
+        conversation = Conversation(workspace=".", model="openai:gpt-6-luna")
         conversation.send_message("What is in this folder?")
         conversation.run()
 
@@ -103,7 +104,9 @@ class Conversation:
         self._heartbeat: asyncio.Task[None] | None = None
         self._llm = llm
         self._owns_llm = llm is None
-        self._resources = resources or Resources()
+        self._resources = replace(
+            resources or Resources(), output_folder=self._store.outputs_of(self.id)
+        )
         self._toolbox = Toolbox(_chosen_tools(tools, self.settings), self.workspace, self._executor)
         self._policy = policy if policy and not isinstance(policy, str) else None
         self._unattended = unattended

@@ -29,7 +29,7 @@ def open_llm(
     if not model or not (rest or base_url or "/" in model):
         raise ModelNotConfigured(
             f"The name of the model is incomplete: {model!r}.",
-            remedy="Name it provider:model, such as openai:gpt-5-mini or ollama:qwen3.",
+            remedy="Name it provider:model, such as openai:gpt-6-luna or ollama:qwen3.",
         )
     inner: LLM
     match scheme:

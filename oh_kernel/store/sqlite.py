@@ -2,6 +2,8 @@
 
 import asyncio
 import contextlib
+import hashlib
+import shutil
 import sqlite3
 import weakref
 from collections.abc import Iterator, Sequence
@@ -204,6 +206,11 @@ class EventStore:
         }
         self._database.write(lambda c: conversations.set_meta(c, conversation_id, columns, meta))
 
+    def outputs_of(self, conversation_id: str) -> Path:
+        """The folder beside the database for outputs of this conversation too long for an event."""
+        name = hashlib.sha256(conversation_id.encode()).hexdigest()[:32]
+        return self.path.parent / "outputs" / name
+
     def size_bytes(self) -> int:
         """What the store takes on the disk, its journals included."""
         files = (self.path.with_name(self.path.name + end) for end in ("", "-wal", "-journal"))
@@ -287,6 +294,7 @@ class EventStore:
             self._database.write(lambda c: conversations.delete(c, conversation_id))
             del self._leases[conversation_id]
             lease.forget()
+        shutil.rmtree(self.outputs_of(conversation_id), ignore_errors=True)
 
     def _sweep(self) -> None:
         self._database.write(conversations.sweep)

@@ -31,6 +31,8 @@ class Resources:
     """
 
     namespace: Namespace | None = None
+    output_folder: Path | None = None
+    """Where complete outputs are saved that were too long to be told whole."""
 
 
 def tools_of_preset(name: str) -> tuple[type[Tool], ...]:
@@ -48,7 +50,9 @@ def make_executor(
     """The executor of `tool` for this workspace, set up as the settings say."""
     if tool is TerminalTool:
         return TerminalExecutor(
-            workspace=workspace, no_change_timeout_s=settings.terminal_no_change_timeout_s
+            workspace=workspace,
+            no_change_timeout_s=settings.terminal_no_change_timeout_s,
+            output_folder=resources.output_folder,
         )
     if tool is FileEditorTool:
         return FileEditorExecutor(workspace=workspace, allowed_folders=settings.allowed_folders)

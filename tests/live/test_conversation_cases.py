@@ -14,6 +14,7 @@ from oh_kernel.events import (
     UserRejectObservation,
 )
 from oh_kernel.llm.sendable import sendable
+from oh_kernel.store import EventStore
 from tests.conversations import Scripted, assert_each_call_answered_once, call, calls, say
 
 
@@ -205,3 +206,17 @@ def test_plain_text_ends_the_turn_and_is_the_answer(work: Path) -> None:
         assert scripted.ask("hi") == "finished"
         last = [e for e in scripted.conversation.events if isinstance(e, MessageEvent)][-1]
         assert last.source == "agent" and last.llm_message.text == "hello there"
+
+
+def test_complete_output_is_saved_beside_the_log_and_goes_with_it(work: Path) -> None:
+    turns = [calls(call("terminal", {"command": "seq 20000"}, "a")), say("done")]
+    with Scripted(work, turns) as scripted:
+        scripted.ask()
+        store = scripted.conversation._store
+        (saved,) = store.outputs_of(scripted.conversation.id).iterdir()
+        assert saved.read_text().split() == [str(n) for n in range(1, 20_001)]
+        assert str(saved) in scripted.told("a").text
+        cid, path = scripted.conversation.id, store.path
+    with EventStore.open(path) as opened:
+        opened.delete(cid)
+    assert not saved.exists()

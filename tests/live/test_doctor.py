@@ -71,7 +71,7 @@ def test_settings_are_checked(
     kernels: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("OPENHANDS_POLCY", "always")
-    monkeypatch.setenv("OPENHANDS_MODEL", "openai:gpt-5-mini")
+    monkeypatch.setenv("OPENHANDS_MODEL", "openai:gpt-6-luna")
     code, text = findings(capsys)
     assert code == 1
     assert "OPENHANDS_POLCY is not one of ours" in text and "OPENHANDS_POLICY?" in text
@@ -80,7 +80,7 @@ def test_settings_are_checked(
     monkeypatch.setenv("OPENAI_API_KEY", "sk-secret")
     code, text = findings(capsys)
     assert code == 0
-    assert "model openai:gpt-5-mini (OPENHANDS_MODEL), key from OPENAI_API_KEY" in text
+    assert "model openai:gpt-6-luna (OPENHANDS_MODEL), key from OPENAI_API_KEY" in text
     assert "sk-secret" not in text
     monkeypatch.setenv("OPENHANDS_MODEL", "gpt-5")
     code, text = findings(capsys)

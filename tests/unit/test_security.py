@@ -3,8 +3,6 @@
 import json
 
 import pytest
-from oh_kernel.tools.ipython import IpythonAction
-from oh_kernel.tools.terminal import TerminalAction
 
 from oh_kernel.conversation.confirmation import Gate
 from oh_kernel.errors import SettingsError
@@ -12,6 +10,8 @@ from oh_kernel.events import Action, ActionEvent, MessageToolCall, SecurityRisk
 from oh_kernel.security.analyzers import assess
 from oh_kernel.security.policies import ConfirmRisky, policy_named
 from oh_kernel.security.secrets import HIDDEN, SecretMask
+from oh_kernel.tools.ipython import IpythonAction
+from oh_kernel.tools.terminal import TerminalAction
 
 RISKY = [
     "rm -rf build",
