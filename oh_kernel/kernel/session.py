@@ -14,6 +14,7 @@ from oh_kernel.conversation.toolbox import edits_of
 from oh_kernel.errors import OpenHandsError
 from oh_kernel.events import Event, LLMCompletionLogEvent, MessageEvent, ObservationEvent
 from oh_kernel.events.tools import Observation
+from oh_kernel.kernel.notes import Table
 from oh_kernel.kernel.recent_cells import last_count, recent_cells
 from oh_kernel.kernel.turn_view import FrontEnd, Review, TurnView, changed_files
 from oh_kernel.kernel.variables import summary
@@ -131,20 +132,23 @@ class NotebookSession:
             self._conversation.interrupt()
         return "The agent is told to stop."
 
-    def history(self, limit: int) -> list[dict[str, object]]:
-        """The stored conversations used last, newest first."""
-        infos = self._open_store(self.settings).conversations(limit=limit)
-        return [
-            {
-                "id": info.id,
-                "last used (UTC)": info.updated_at[:16].replace("T", " "),
-                "about": info.title,
-                "status": info.status,
-                "events": info.events,
-                "KB": round(info.size_bytes / 1000, 1),
-            }
-            for info in infos
+    def history(self, limit: int) -> Table:
+        """The stored conversations used last, newest first, and the size of the store."""
+        store = self._open_store(self.settings)
+        rows = [
+            (
+                info.id,
+                info.updated_at[:16].replace("T", " "),
+                info.title,
+                info.status,
+                info.events,
+                f"{info.size_bytes / 1000:.1f}",
+            )
+            for info in store.conversations(limit=limit)
         ]
+        headings = ("id", "last used (UTC)", "about", "status", "events", "KB")
+        caption = f"The store has {store.size_bytes() / 1e6:.1f} MB: {store.path}"
+        return Table(headings, rows, caption)
 
     def cost(self) -> dict[str, object]:
         """Tokens and cost of this conversation."""
