@@ -29,7 +29,8 @@ test-long: $(VENV)/.test
 	@OH_LONG=1 $(BIN)/pytest tests/unit tests/live tests/browser -m long
 
 bench: $(VENV)/.test
-	@$(BIN)/pytest tests/benchmarks -q -s
+	@for bench in tests/benchmarks/bench_*.py; do \
+	  echo "$$bench"; $(BIN)/python $$bench || exit 1; done
 
 lint: $(VENV)/.test
 	@$(BIN)/ruff check .
