@@ -11,21 +11,19 @@ from __future__ import annotations
 import asyncio
 import atexit
 import concurrent.futures
-import os
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
-from typing import Any, Protocol
-
-from IPython.core.interactiveshell import InteractiveShell
+from typing import Any
 
 from oh_kernel.loop import main_thread
 from oh_kernel.sessions.interrupts import interrupts
 from oh_kernel.sessions.outputs import KernelTaps, Outputs, ShellTaps
+from oh_kernel.sessions.process_shell import Program, process_shell
 from oh_kernel.sessions.recording import Live, Output, Recording
 from oh_kernel.sessions.short_traceback import one_line, short_traceback
 from oh_kernel.sessions.undisturbed import bound_in_builtins, undisturbed
@@ -80,13 +78,6 @@ class Execution:
         return ""
 
 
-class View(Protocol):
-    """What shows the text of a run, while rich output is shown by the notebook itself."""
-
-    def segment(self) -> object:
-        """Make what is shown so far final; something rich follows it."""
-
-
 @dataclass
 class _Run:
     """One run. The main thread fills it in, the agent loop waits for `done`."""
@@ -106,12 +97,11 @@ class _Run:
 class Namespace:
     """Runs code in one shell: `run` is awaited on the agent loop, the code runs on main."""
 
-    def __init__(self, shell: Any, *, folder: Path | None = None) -> None:
+    def __init__(self, shell: Any, *, program: Program | None = None) -> None:
         self.shell = shell
-        self._folder = folder
+        self._program = program
         kernel = getattr(shell, "kernel", None)
         self._taps = ShellTaps(shell) if kernel is None else KernelTaps(kernel)
-        self._view: View | None = None
         self._running: _Run | None = None  # owned by the agent loop
 
     @classmethod
@@ -120,18 +110,8 @@ class Namespace:
 
         In a process that has an IPython shell already, it is that shell's namespace.
         """
-        make = main_thread.submit(lambda: _process_shell())
-        shell, is_ours = await asyncio.wrap_future(make)
-        return cls(shell, folder=Path(folder).resolve() if is_ours else None)
-
-    @contextmanager
-    def shown_by(self, view: View) -> Iterator[None]:
-        """Have `view` make place for rich output in this block."""
-        before, self._view = self._view, view
-        try:
-            yield
-        finally:
-            self._view = before
+        shell, is_ours = await asyncio.wrap_future(main_thread.submit(process_shell))
+        return cls(shell, program=Program(shell, Path(folder).resolve()) if is_ours else None)
 
     async def run(
         self,
@@ -151,8 +131,6 @@ class Namespace:
         """
         if self._running is not None:
             return _refusal(self._running)
-        if on_rich is None and self._view is not None:
-            on_rich = self._view.segment
         live = Live(asyncio.get_running_loop(), on_output, on_rich)
         run = self._running = _Run(code, Recording(live), can_ask)
         outputs = Outputs(self._taps, forward_text=forward_text)
@@ -274,7 +252,8 @@ class Namespace:
 
         with ExitStack() as stack:
             stack.enter_context(interrupts.running(lambda: self._cancel(run)))
-            stack.enter_context(self._in_folder())
+            if self._program is not None:
+                stack.enter_context(self._program.running())
             stack.enter_context(outputs.recorded(run.recording))
             stack.enter_context(undisturbed(shell, tell, can_ask=run.can_ask))
             stack.enter_context(bound_in_builtins(_skills()))
@@ -301,50 +280,8 @@ class Namespace:
         except Exception:
             return code, sys.exc_info()  # as the shell itself does: it reports the error
 
-    def _in_folder(self) -> AbstractContextManager[None]:
-        return nullcontext() if self._folder is None else self._as_main_program()
-
-    @contextmanager
-    def _as_main_program(self) -> Iterator[None]:
-        """Be the process's working folder, import path and `__main__` while the code runs."""
-        folder, path, main = Path.cwd(), list(sys.path), sys.modules["__main__"]
-        os.chdir(self._folder or folder)
-        sys.path.insert(0, "")
-        sys.modules["__main__"] = self.shell.user_module
-        try:
-            yield
-        finally:
-            self._folder = Path.cwd()
-            os.chdir(folder)
-            sys.modules["__main__"] = main
-            if "" not in path and "" in sys.path:
-                sys.path.remove("")
-
 
 interrupts.runner = Namespace._run_cell.__code__
-
-
-_made_here: InteractiveShell | None = None
-
-
-def _process_shell() -> tuple[Any, bool]:
-    """This process's shell, and whether it was made here."""
-    global _made_here  # a shell is one for a process, whoever made it
-    if InteractiveShell.initialized():
-        shell = InteractiveShell.instance()
-        return shell, shell is _made_here
-    from traitlets.config import Config  # IPython has imported it
-
-    config = Config()
-    config.HistoryManager.enabled = False
-    config.InteractiveShell.colors = "nocolor"
-    main = sys.modules["__main__"]
-    shell = InteractiveShell.instance(config=config)
-    sys.modules["__main__"] = main
-    _made_here = shell
-    # As a kernel does: figures become displays instead of windows.
-    os.environ.setdefault("MPLBACKEND", "module://matplotlib_inline.backend_inline")
-    return shell, True
 
 
 def _loop() -> asyncio.AbstractEventLoop:

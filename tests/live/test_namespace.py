@@ -201,9 +201,10 @@ r = os.waitpid(pid, 0)
 
 def test_output_of_threads_of_the_run(kernel):
     code = """
+import sys
 from concurrent.futures import ThreadPoolExecutor
 with ThreadPoolExecutor(2) as pool:
-    r = list(pool.map(print, ['a', 'b']))
+    r = list(pool.map(sys.stdout.write, ['a ', 'b ']))
 """
     assert sorted(observe(kernel, code).run["text"].split()) == ["a", "b"]
 
