@@ -41,8 +41,8 @@ def utc_now(not_before: str = "") -> str:
     global _last_timestamp
     with _clock_lock:
         now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%S.%f")
-        _last_timestamp = max(now, _last_timestamp, not_before)
-        return _last_timestamp
+        _last_timestamp = max(now, _last_timestamp)
+        return max(_last_timestamp, not_before)
 
 
 def new_id() -> str:
