@@ -1,6 +1,7 @@
 """What can be done with one conversation, from any thread and from Python as from a notebook?"""
 
 import asyncio
+import logging
 from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -38,6 +39,8 @@ from oh_kernel.tools.base import Tool, ToolExecutor
 from oh_kernel.tools.presets import Resources, make_executor, tools_of_preset
 
 T = TypeVar("T")
+
+logger = logging.getLogger(__name__)
 
 TITLE_CHARS = 60
 
@@ -169,6 +172,16 @@ class Conversation:
     async def arun(self) -> Status:
         """`run` for callers on an event loop. Cancelling it stops the agent, in good order."""
         return await _on_agent_loop(self._run_guarded())
+
+    async def warm_up(self) -> None:
+        """Do what the first request would have to wait for; best beside `asend_message`.
+
+        Whatever goes wrong here goes wrong again, and is told, when the model is asked.
+        """
+        try:
+            await _on_agent_loop(self._model().warm_up())
+        except Exception:
+            logger.debug("the model could not be made ready", exc_info=True)
 
     def pause(self) -> None:
         """Stop before the next step. Returns at once."""

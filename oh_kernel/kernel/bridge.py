@@ -14,6 +14,7 @@ import asyncio
 import select
 import sys
 import threading
+import uuid
 from collections.abc import Awaitable, Callable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial
@@ -48,7 +49,10 @@ class Bridge:
         self._request_handler: RequestHandler | None = None
         self._parents: list[Mapping[str, Any]] = []
         self._parents_lock = threading.Lock()
+        self._consoles: set[str] = set()  # sessions of clients; written on the main thread
+        self._status_id = ""
         self._serve_running_loop()
+        self._watch_for_consoles()
 
     # Display
 
@@ -76,6 +80,32 @@ class Bridge:
             print(text, end="", flush=True)
         else:
             self._send("stream", {"name": name, "text": text})
+
+    @property
+    def redraws(self) -> bool:
+        """Whether the running cell's front end replaces what is shown by its update.
+
+        Terminals print a display once: what came later would be printed again, or not at all.
+        """
+        if self.kernel is None:
+            return False
+        header = self.kernel.get_parent("shell").get("header") or {}
+        return header.get("session") not in self._consoles
+
+    def announce(self, data: Mapping[str, Any]) -> None:
+        """Show at once that the cell began, until a view of the turn takes this place."""
+        self._status_id = uuid.uuid4().hex
+        self.publish(data, display_id=self._status_id)
+
+    def take_status(self) -> str:
+        """The display id of what was announced, "" when nothing is; whoever takes it updates it."""
+        taken, self._status_id = self._status_id, ""
+        return taken
+
+    def withdraw_status(self) -> None:
+        """Take back what was announced, if nobody took it: only with it alone in the cell."""
+        if self.take_status():
+            self._send("clear_output", {"wait": True})
 
     def _send(self, msg_type: str, content: dict[str, Any]) -> None:
         from ipykernel.jsonutil import json_clean  # there wherever a kernel is
@@ -181,6 +211,22 @@ class Bridge:
         """Have the main thread's event loop run what other threads submit to `loop.main_thread`."""
         main_thread.wake = partial(loop.call_soon_threadsafe, main_thread.serve)
         self.serves_main = True
+
+    def _watch_for_consoles(self) -> None:
+        """Note who asks whether a cell is complete: consoles do, before they send it."""
+        if self.kernel is None:
+            return
+        handlers = self.kernel.shell_handlers
+        handle = handlers["is_complete_request"]
+
+        async def note(stream: Any, ident: Any, parent: Mapping[str, Any]) -> None:
+            header = parent["header"]
+            # Ids of this form are jupyter_client's. JupyterLab's console has others, and redraws.
+            if header["msg_id"].startswith(f"{header['session']}_"):
+                self._consoles.add(header["session"])
+            await handle(stream, ident, parent)
+
+        handlers["is_complete_request"] = note
 
     def _serve_running_loop(self) -> None:
         if self.kernel is None:

@@ -14,6 +14,7 @@ from typing import Any
 
 from IPython.core.magic import no_var_expand
 
+from oh_kernel.errors import OpenHandsError
 from oh_kernel.imports import libraries_unshadowed
 from oh_kernel.kernel.bridge import Bridge
 from oh_kernel.kernel.commands import usage
@@ -63,12 +64,12 @@ class Front:
 
     async def run(self, line: str, body: str | None) -> object:
         """Run a cell while the main loop goes on."""
-        work = spawn(self._start(line, self._as_typed(body)))
+        work = spawn(self._start(line, self._as_typed(body), whole_cell=True))
         with self.bridge.turn(stop=work.cancel):
             try:
                 return await asyncio.wrap_future(work)
             except asyncio.CancelledError:
-                raise KeyboardInterrupt from None
+                raise _Stopped from None
 
     def run_blocking(self, line: str, body: str | None) -> object:
         """Run a cell where nothing can be awaited; the agent's Python still gets to run on main."""
@@ -77,7 +78,7 @@ class Front:
             try:
                 return run_blocking(_result_of(work))
             except concurrent.futures.CancelledError:
-                raise KeyboardInterrupt from None
+                raise _Stopped from None
 
     @no_var_expand
     def line_magic(self, line: str) -> object:
@@ -89,12 +90,30 @@ class Front:
         """Give the agent a task: %%openhands [FLAGS], with the task in the lines below."""
         return self.run_blocking(line, cell)
 
-    async def _start(self, line: str, body: str | None) -> object:
-        if self.run_cell is None:
-            with libraries_unshadowed():
-                module = importlib.import_module("oh_kernel.kernel.magics")
-            self.run_cell = module.run_cell
-        return await self.run_cell(line, body, self.shell)
+    async def _start(self, line: str, body: str | None, *, whole_cell: bool = False) -> object:
+        try:
+            if self.run_cell is None:
+                if whole_cell and self.bridge.redraws:
+                    self._announce(line, body)
+                with libraries_unshadowed():
+                    module = importlib.import_module("oh_kernel.kernel.magics")
+                self.run_cell = module.run_cell
+            return await self.run_cell(line, body, self.shell)
+        finally:
+            self.bridge.withdraw_status()
+
+    def _announce(self, line: str, body: str | None) -> None:
+        """Show a status line now: importing the agent takes longer than a person waits unsure."""
+        # Only now: a kernel that starts pays for neither.
+        from oh_kernel.kernel.grammar import Ask, parse
+        from oh_kernel.views.status import starting_line
+
+        try:
+            is_task = isinstance(parse(line, body), Ask)
+        except OpenHandsError:
+            return  # will be told by whoever parses it for good
+        if is_task:
+            self.bridge.announce(starting_line().bundle())
 
     def _as_typed(self, body: str | None) -> str | None:
         """IPython ends every cell with a newline; take it off where nobody typed one."""
@@ -105,6 +124,17 @@ class Front:
 
 # What `%openhands?` shows.
 Front.line_magic.__doc__ = Front.cell_magic.__doc__ = usage()
+
+
+class _Stopped(KeyboardInterrupt):
+    """A person stopped the agent. Shown in one line: where in our code that was helps nobody."""
+
+    def _render_traceback_(self) -> list[str]:
+        return ["KeyboardInterrupt"]
+
+
+# The name that goes to front ends, which know this one.
+_Stopped.__name__ = "KeyboardInterrupt"
 
 
 async def _result_of(work: concurrent.futures.Future[object]) -> object:

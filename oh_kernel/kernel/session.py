@@ -30,6 +30,7 @@ WHAT_LEAVES = (
     "since the last turn with a little of their output, and what the agent reads or prints. "
     "context=none keeps variables and cells here."
 )
+NOTHING_LEAVES = "{model} answers from a file: nothing leaves this machine."
 
 _sessions: "weakref.WeakKeyDictionary[Any, NotebookSession]" = weakref.WeakKeyDictionary()
 
@@ -69,19 +70,30 @@ class NotebookSession:
         await conversation.use(settings)
         view = TurnView(self._front_end, conversation)
         view.transcript.begin("starting")
+        warming = asyncio.ensure_future(conversation.warm_up())
         start = len(conversation.events)
         unsubscribe = conversation.subscribe(view)
         conversation.approver = view.approver
         try:
             await conversation.asend_message(prompt, context=await self._context(settings))
+            self._say_what_leaves(view, settings)
             await conversation.arun()
         except OpenHandsError:
             pass  # it is in the log, and so in the view
         finally:
+            warming.cancel()
             unsubscribe()
             view.close()
             conversation.approver = None
         return turn_result(conversation, conversation.events[start:])
+
+    def _say_what_leaves(self, view: TurnView, settings: Settings) -> None:
+        """Once a session, in its first turn."""
+        if not self._said_what_leaves:
+            self._said_what_leaves = True
+            is_file = str(settings.model).startswith(("scripted:", "replay:"))
+            text = NOTHING_LEAVES if is_file else WHAT_LEAVES
+            view.transcript.notice(text.format(model=settings.model))
 
     async def _context(self, settings: Settings) -> list[str]:
         """What the model is told of the notebook. Looked up on main, where the namespace lives."""

@@ -13,6 +13,7 @@ from oh_kernel.events import Event, ObservationEvent
 from oh_kernel.loop import spawn
 from oh_kernel.views import approval
 from oh_kernel.views.calls import shown_path
+from oh_kernel.views.console import ConsoleTranscript
 from oh_kernel.views.diff import Diff
 from oh_kernel.views.transcript import Transcript
 
@@ -41,6 +42,16 @@ class FrontEnd(Protocol):
     ) -> None:
         """Show a bundle of MIME data in the running cell."""
 
+    @property
+    def redraws(self) -> bool:
+        """Whether a display is replaced by its update; a terminal only goes on."""
+
+    def write(self, text: str) -> None:
+        """Show text behind what the cell has shown so far."""
+
+    def take_status(self) -> str:
+        """The display id of a status line that stands in the cell already, or ""."""
+
     async def ask(self, prompt: str) -> str:
         """The line that a person types."""
 
@@ -60,11 +71,7 @@ class TurnView:
     def __init__(self, front_end: FrontEnd, conversation: Conversation) -> None:
         self._front_end = front_end
         self._conversation = conversation
-        self.transcript = Transcript(
-            front_end.publish,
-            workspace=conversation.workspace,
-            open_edits=not front_end.can_click,
-        )
+        self.transcript = transcript_in(front_end, conversation.workspace)
         self._decisions = Decisions(front_end, conversation, self.transcript)
 
     @property
@@ -92,6 +99,31 @@ class TurnView:
         self.transcript.close()
 
 
+def transcript_in(front_end: FrontEnd, workspace: Path) -> Transcript | ConsoleTranscript:
+    """The transcript that suits the running cell's front end."""
+    if not front_end.redraws:
+        return ConsoleTranscript(_CellText(front_end), workspace=workspace)
+    return Transcript(
+        front_end.publish,
+        workspace=workspace,
+        open_edits=not front_end.can_click,
+        display_id=front_end.take_status(),
+    )
+
+
+class _CellText:
+    """The text of the running cell as a stream to write to."""
+
+    def __init__(self, front_end: FrontEnd) -> None:
+        self._front_end = front_end
+
+    def write(self, text: str) -> None:
+        self._front_end.write(text)
+
+    def flush(self) -> None:
+        """Nothing is held back."""
+
+
 class Decisions:
     """The widget with a turn's edits and questions, made when the first of them comes.
 
@@ -103,7 +135,7 @@ class Decisions:
         self,
         front_end: FrontEnd,
         conversation: Conversation,
-        transcript: Transcript | None = None,
+        transcript: Transcript | ConsoleTranscript | None = None,
     ) -> None:
         self._front_end = front_end
         self._conversation = conversation

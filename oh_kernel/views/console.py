@@ -2,7 +2,7 @@
 
 import time
 from pathlib import PurePath
-from typing import TextIO
+from typing import Protocol
 
 from oh_kernel.conversation.log import Passing
 from oh_kernel.events import Event
@@ -11,9 +11,19 @@ from oh_kernel.views.blocks import Limits, heading_text, render_block
 from oh_kernel.views.calls import OPEN, Call
 from oh_kernel.views.escape import printable
 from oh_kernel.views.static import footer
-from oh_kernel.views.turn import Block, Saying, Turn
+from oh_kernel.views.turn import Block, Notice, Saying, Turn
 
 _SHORT = Limits(lines=12, chars=1_200)
+
+
+class TextStream(Protocol):
+    """Where text goes, such as a file."""
+
+    def write(self, text: str, /) -> object:
+        """Take the text."""
+
+    def flush(self) -> object:
+        """Show what was taken."""
 
 
 class ConsoleTranscript:
@@ -23,7 +33,7 @@ class ConsoleTranscript:
     """
 
     def __init__(
-        self, stream: TextIO, *, workspace: PurePath | None = None, limits: Limits = _SHORT
+        self, stream: TextStream, *, workspace: PurePath | None = None, limits: Limits = _SHORT
     ) -> None:
         self._stream = stream
         self._limits = limits
@@ -40,13 +50,16 @@ class ConsoleTranscript:
     def event(self, event: Event) -> None:
         """An event was stored."""
         self._turn.add(event)
-        for block in self._turn.blocks[len(self._written) :]:
-            self._begin_block(block)
-            self._written.append(block)
+        self._show_new()
         for at, block in enumerate(self._turn.blocks):
             if isinstance(block, Call) and block != self._written[at]:
-                self._end_call(block)
+                self._end_call(block, self._written[at])
                 self._written[at] = block
+
+    def notice(self, text: str) -> None:
+        """Say something about the conversation itself, in one line."""
+        self._turn.blocks.append(Notice(text))
+        self._show_new()
 
     def delta(self, delta: Passing) -> None:
         """A piece of something that is on its way."""
@@ -76,6 +89,11 @@ class ConsoleTranscript:
         """The final answer, as far as there is one."""
         return self._turn.answer
 
+    def _show_new(self) -> None:
+        for block in self._turn.blocks[len(self._written) :]:
+            self._begin_block(block)
+            self._written.append(block)
+
     def _begin_block(self, block: Block) -> None:
         if isinstance(block, Saying) and block.text.strip() == self._streamed.strip():
             self._break_line()
@@ -86,8 +104,9 @@ class ConsoleTranscript:
         elif text := render_block(block).text:
             self._line(text)
 
-    def _end_call(self, call: Call) -> None:
-        if call.state not in OPEN:
+    def _end_call(self, call: Call, written: Block) -> None:
+        was_open = isinstance(written, Call) and written.state in OPEN
+        if was_open and call.state not in OPEN:
             self._line(render_block(call, self._limits).text)
 
     def _break_line(self) -> None:

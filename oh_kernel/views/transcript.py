@@ -17,12 +17,11 @@ from oh_kernel.conversation.log import Passing
 from oh_kernel.events import Event
 from oh_kernel.loop import spawn
 from oh_kernel.views.blocks import NOTHING
-from oh_kernel.views.escape import escape, printable
 from oh_kernel.views.live import LiveTurn
 from oh_kernel.views.rendered import Rendered
 from oh_kernel.views.static import MAX_SAVED_CHARS, fitting, footer, framed
-from oh_kernel.views.style import MUTED
-from oh_kernel.views.turn import Turn
+from oh_kernel.views.status import status_line
+from oh_kernel.views.turn import Notice, Turn
 
 UPDATE_INTERVAL_S = 0.1
 HEARTBEAT_S = 1.0
@@ -56,14 +55,16 @@ class Transcript:
         workspace: PurePath | None = None,
         open_edits: bool = True,
         max_saved_chars: int = MAX_SAVED_CHARS,
+        display_id: str = "",
     ) -> None:
+        """`display_id` is of a display that the transcript takes the place of."""
         self._publish = publish
         self._open_edits = open_edits
         self._room = max_saved_chars
         self._lock = threading.RLock()
         self._live = LiveTurn(turn=Turn(workspace=workspace))
         self._started = time.monotonic()
-        self._display_id = ""  # of the live area; "" while there is none
+        self._display_id = display_id  # of the live area; "" while there is none
         self._split = False  # the live area is to end as soon as it can
         self._first_block = 0  # where the live area begins in the turn's blocks
         self._drawn_at = 0.0
@@ -87,6 +88,12 @@ class Transcript:
             self._live.event(event)
             self._split = self._split or self._is_long()
             self._settle()
+            self._mark_changed()
+
+    def notice(self, text: str) -> None:
+        """Say something about the conversation itself, in one line."""
+        with self._lock:
+            self._live.turn.blocks.append(Notice(text))
             self._mark_changed()
 
     def delta(self, delta: Passing) -> None:
@@ -149,7 +156,7 @@ class Transcript:
     def _draw(self) -> None:
         blocks = self._live.blocks(self._first_block)
         content = fitting(blocks, max_chars=_LIVE_CHARS, open_edits=self._open_edits)
-        self._show(framed(content, _status(self._live.status_line)))
+        self._show(framed(content, status_line(self._live.status_line)))
 
     def _settle(self) -> None:
         """Ends the live area if that was asked for and none of its calls is running."""
@@ -177,9 +184,3 @@ class Transcript:
 
     def _is_long(self) -> bool:
         return len(self._live.turn.blocks) - self._first_block >= _AREA_BLOCKS
-
-
-def _status(line: str) -> Rendered:
-    shown = printable(line)
-    html = f'<div role="status" style="{MUTED};padding:2px 0">● {escape(shown)}</div>'
-    return Rendered(html=html, markdown=f"*{shown}*", text=f"[{shown}]")
