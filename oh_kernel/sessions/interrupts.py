@@ -86,7 +86,7 @@ class Interrupts:
             self._deferring -= 1
             if self._pending and not self._deferring:
                 self._pending = False
-                self._raise()
+                raise KeyboardInterrupt
 
     def interrupt(self) -> None:
         """Interrupt the agent's code on the main thread, if some runs there."""
@@ -118,15 +118,18 @@ class Interrupts:
     def _on_signal(self, _number: int, frame: FrameType | None) -> None:
         by_person, self._asked = not self._asked, False
         self.by_person += by_person
+        will_raise = self._in_user_code(frame)
+        if will_raise:
+            # Before anybody is told to stop: who hears of it need not interrupt the code again.
+            self.raised_at = time.monotonic()
         if by_person and self._stops:
             self._stops[-1]()
         elif by_person:
             self._unheard = True
-        if self._in_user_code(frame):
-            if self._deferring:
-                self._pending = True
-            else:
-                self._raise()
+        if will_raise and self._deferring:
+            self._pending = True
+        elif will_raise:
+            raise KeyboardInterrupt
         elif by_person and self._cancels and not self._stops:
             self._cancels[-1]()
 
@@ -138,10 +141,6 @@ class Interrupts:
         if self._unheard and not self._installed:
             self._unheard = False
             signal.raise_signal(signal.SIGINT)
-
-    def _raise(self) -> None:
-        self.raised_at = time.monotonic()
-        raise KeyboardInterrupt
 
     def _in_user_code(self, frame: FrameType | None) -> bool:
         """Whether the stack from `frame` down reads: user code, IPython's runner, the agent's."""

@@ -89,8 +89,8 @@ def test_second_interrupt_does_not_strike_the_clean_up(kernel):
     """The agent's own interrupt, which follows a person's, leaves `finally` blocks alone."""
     code = """
 import time
-print('begun', flush=True)
 try:
+    print('begun', flush=True)
     time.sleep(60)
 finally:
     time.sleep(0.4)
