@@ -75,6 +75,8 @@ def _turn(task: str, settings: Settings, make_llm: MakeLLM | None, listener: Lis
     llm = make_llm(settings, settings.workspace) if make_llm else None
     with Conversation(settings=settings, llm=llm, unattended=settings.unattended) as conversation:
         conversation.subscribe(listener)
+        for remark in conversation.remarks:
+            print(f"oh-kernel: {remark}", file=sys.stderr)
         try:
             conversation.send_message(task)
             status = conversation.run()

@@ -14,6 +14,7 @@ from oh_kernel.conversation.confirmation import Approver, Decision, Gate, Unatte
 from oh_kernel.conversation.log import ConversationLog, Listener
 from oh_kernel.conversation.metrics import Metrics
 from oh_kernel.conversation.recovery import answer_open_calls
+from oh_kernel.conversation.remarks import remarks
 from oh_kernel.conversation.run import Run, rejection
 from oh_kernel.conversation.state import Status
 from oh_kernel.conversation.toolbox import Toolbox
@@ -137,6 +138,11 @@ class Conversation:
     def unknown_events(self) -> int:
         """How many events are of a kind that this version does not know."""
         return self._log.unknown_events
+
+    @property
+    def remarks(self) -> tuple[str, ...]:
+        """What a person should know of it as it was loaded: events lost, events not understood."""
+        return remarks(self._store, self.id, self.unknown_events)
 
     @property
     def waiting_calls(self) -> tuple[ActionEvent, ...]:

@@ -12,7 +12,13 @@ from oh_kernel.conversation.metrics import Metrics, metrics_of
 from oh_kernel.conversation.state import Status
 from oh_kernel.conversation.toolbox import edits_of
 from oh_kernel.errors import OpenHandsError
-from oh_kernel.events import Event, LLMCompletionLogEvent, MessageEvent, ObservationEvent
+from oh_kernel.events import (
+    ConversationErrorEvent,
+    Event,
+    LLMCompletionLogEvent,
+    MessageEvent,
+    ObservationEvent,
+)
 from oh_kernel.events.tools import Observation
 from oh_kernel.kernel.notes import Table
 from oh_kernel.kernel.recent_cells import last_count, recent_cells
@@ -55,6 +61,7 @@ class NotebookSession:
         self._review: Review | None = None
         self._known_cells = 0  # the execution count up to which the model knows the user's cells
         self._said_what_leaves = False
+        self._told: set[str] = set()  # remarks on logs
 
     # -- turns -----------------------------------------------------------------------------------
 
@@ -76,16 +83,25 @@ class NotebookSession:
         conversation.approver = view.approver
         try:
             await conversation.asend_message(prompt, context=await self._context(settings))
+            self._say_what_was_found(view, conversation)
             self._say_what_leaves(view, settings)
             await conversation.arun()
         except OpenHandsError:
-            pass  # it is in the log, and so in the view
+            if not _ended_by_error(conversation.events[start:]):
+                raise  # what is in the log is in the view, too
         finally:
             warming.cancel()
             unsubscribe()
             view.close()
             conversation.approver = None
         return turn_result(conversation, conversation.events[start:])
+
+    def _say_what_was_found(self, view: TurnView, conversation: Conversation) -> None:
+        """Once for each log: what of it is lost or not understood."""
+        new = [remark for remark in conversation.remarks if remark not in self._told]
+        self._told.update(new)
+        for remark in new:
+            view.transcript.notice(remark)
 
     def _say_what_leaves(self, view: TurnView, settings: Settings) -> None:
         """Once a session, in its first turn."""
@@ -153,7 +169,7 @@ class NotebookSession:
                 info.updated_at[:16].replace("T", " "),
                 info.title,
                 info.status,
-                info.events,
+                f"{info.events} ({info.events_lost} lost)" if info.events_lost else info.events,
                 f"{info.size_bytes / 1000:.1f}",
             )
             for info in store.conversations(limit=limit)
@@ -246,6 +262,10 @@ def turns_of(events: Sequence[Event]) -> list[list[Event]]:
     return turns
 
 
+def _ended_by_error(events: Sequence[Event]) -> bool:
+    return any(isinstance(event, ConversationErrorEvent) for event in events)
+
+
 def turn_result(conversation: Conversation, events: Sequence[Event]) -> TurnResult:
     """How the turn ended whose events are given."""
     metrics = metrics_of(events)
@@ -278,9 +298,8 @@ async def _on_main(look: Callable[[], list[str]]) -> list[str]:
 
 def _in_words(conversation: Conversation) -> str:
     count = sum(isinstance(e, MessageEvent) and e.source == "user" for e in conversation.events)
-    unknown = conversation.unknown_events
-    more = f"; {unknown} events are of a kind this version does not know" if unknown else ""
     waiting = len(conversation.waiting_calls)
     asked = f", {waiting} calls wait for a decision" if waiting else ""
     state = "cut off" if conversation.status is Status.RUNNING else conversation.status
-    return f"{count} messages, {len(conversation.events)} events, {state}{asked}{more}."
+    line = f"{count} messages, {len(conversation.events)} events, {state}{asked}."
+    return "\n".join([line, *conversation.remarks])

@@ -66,7 +66,7 @@ def agent_kernel(
 ) -> Iterator[AgentKernel]:
     """A kernel in `folder`/work that asks `server`, or one that follows this script."""
     work = folder / "work"
-    work.mkdir(exist_ok=True)
+    work.mkdir(exist_ok=True, parents=True)
     if not isinstance(server, ModelServer):
         with ModelServer(server) as made, agent_kernel(folder, made, store=store, **env) as kernel:
             yield kernel

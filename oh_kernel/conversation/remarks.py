@@ -1,0 +1,27 @@
+"""What should a person know of a loaded log: what is lost of it, what is not understood?"""
+
+from oh_kernel.store import EventStore
+
+
+def remarks(store: EventStore, conversation_id: str, unknown_events: int) -> tuple[str, ...]:
+    """A sentence or two for each thing that is not as it was written; none when all is well."""
+    found = []
+    info = store.conversation(conversation_id)
+    if info is not None and info.events_lost:
+        found.append(
+            f"{_events(info.events_lost)} of this conversation could not be read any more and "
+            "were left out."
+        )
+    report = store.repair_report
+    if report is not None and report.put_aside:
+        found.append(str(report))
+    if unknown_events:
+        found.append(
+            f"{_events(unknown_events)} of this conversation are of a kind that this version does "
+            "not know; they are kept as they are and not sent to the model."
+        )
+    return tuple(found)
+
+
+def _events(count: int) -> str:
+    return f"{count} event{'' if count == 1 else 's'}"
