@@ -7,23 +7,84 @@ would leave things half done. Everything else is told to stop by a call.
 
 from __future__ import annotations
 
+import asyncio
 import signal
+import socket
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from functools import cache
 from types import CodeType, FrameType
 from typing import Any
 
 from IPython.core.interactiveshell import InteractiveShell
 
+from oh_kernel.loop import spawn
+
 # IPython executes user code in this function: the frame above it is the cell itself.
 _RUNS_CELLS = InteractiveShell.run_code.__code__
 
-# How long a signal that was sent may take to arrive at the main thread.
-ARRIVAL_S = 0.2
+# How long a signal that was sent may take until the main thread has handled it.
+ARRIVAL_S = 0.1
+_HANDLED = b"\xff"  # no number of a signal
 
 SignalHandler = Callable[[int, FrameType | None], Any] | int | None
+
+
+class _Watch:
+    """Sends a signal to the main thread again that it slept through.
+
+    A signal that comes just before the thread enters a system call (a `select`, a `sleep`) does not
+    end that call, and no handler of Python's runs before it returns. But a byte of its number is
+    written at once, which the agent loop reads here, and our handler writes another.
+    """
+
+    def __init__(self) -> None:
+        self._is_unhandled = False  # owned by the agent loop
+        self._reading, self._writing = socket.socketpair()
+        self._reading.setblocking(False)
+        self._writing.setblocking(False)
+        spawn(self._start())
+
+    @contextmanager
+    def watching(self) -> Iterator[None]:
+        """Watch SIGINT for this block, on the main thread."""
+        own = self._writing.fileno()
+        previous = signal.set_wakeup_fd(own, warn_on_full_buffer=False)
+        try:
+            yield
+        finally:
+            last = signal.set_wakeup_fd(previous)
+            if last != own:
+                signal.set_wakeup_fd(last)  # the code has set one of its own meanwhile
+
+    def handled(self) -> None:
+        """The handler runs. Called by it, on the main thread."""
+        with suppress(BlockingIOError):  # nobody reads: then nobody sends again either
+            self._writing.send(_HANDLED)
+
+    async def _start(self) -> None:
+        loop = asyncio.get_running_loop()
+        loop.add_reader(self._reading, self._arrived, loop)
+
+    def _arrived(self, loop: asyncio.AbstractEventLoop) -> None:
+        received = self._reading.recv(4096)
+        last_signal, last_handled = received.rfind(bytes([signal.SIGINT])), received.rfind(_HANDLED)
+        if last_signal != last_handled:
+            self._is_unhandled = last_signal > last_handled
+        if self._is_unhandled:
+            loop.call_later(ARRIVAL_S, self._send_again)
+
+    def _send_again(self) -> None:
+        if self._is_unhandled:
+            self._is_unhandled = False  # until its byte arrives
+            signal.pthread_kill(_main_thread_id(), signal.SIGINT)
+
+
+@cache
+def _watch() -> _Watch:
+    return _Watch()
 
 
 class Interrupts:
@@ -101,7 +162,8 @@ class Interrupts:
         previous = signal.signal(signal.SIGINT, self._on_signal)
         self._installed += 1
         try:
-            yield
+            with _watch().watching():
+                yield
         finally:
             with self._lock:
                 self._installed -= 1
@@ -116,6 +178,7 @@ class Interrupts:
         self._asked = False
 
     def _on_signal(self, _number: int, frame: FrameType | None) -> None:
+        _watch().handled()
         by_person, self._asked = not self._asked, False
         self.by_person += by_person
         will_raise = self._in_user_code(frame)
@@ -147,14 +210,14 @@ class Interrupts:
         seen = False
         while frame is not None and frame.f_code is not self.runner:
             below = frame.f_back
-            if below is not None and below.f_code is _RUNS_CELLS and not _is_ipython(frame):
+            if below is not None and below.f_code is _RUNS_CELLS and _is_cell(frame):
                 seen = True
             frame = below
         return frame is not None and seen
 
 
-def _is_ipython(frame: FrameType) -> bool:
-    return str(frame.f_globals.get("__name__", "")).startswith(("IPython.", "ipykernel."))
+def _is_cell(frame: FrameType) -> bool:
+    return "_ih" in frame.f_globals  # IPython's history, which every namespace of a user has
 
 
 def _on_main_thread() -> bool:
