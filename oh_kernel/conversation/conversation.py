@@ -191,11 +191,11 @@ class Conversation:
 
     def pause(self) -> None:
         """Stop before the next step. Returns at once."""
-        spawn(self._tell_run(Run.pause))
+        self._tell_run(Run.pause)
 
     def interrupt(self) -> None:
         """Stop now: the model's stream is closed, the running tool is stopped. Returns at once."""
-        spawn(self._tell_run(Run.interrupt))
+        self._tell_run(Run.interrupt)
 
     # -- deciding --------------------------------------------------------------------------------
 
@@ -334,9 +334,15 @@ class Conversation:
             await self._llm.aclose()
             self._llm = None
 
-    async def _tell_run(self, tell: Callable[[Run], None]) -> None:
-        if self._run is not None:
+    def _tell_run(self, tell: Callable[[Run], None]) -> None:
+        """From a listener at once, so that no step begins in between; from elsewhere soon."""
+        if not on_agent_thread():
+            spawn(self._told_run(tell))
+        elif self._run is not None:
             tell(self._run)
+
+    async def _told_run(self, tell: Callable[[Run], None]) -> None:
+        self._tell_run(tell)
 
     async def _decide(self, decision: Decision, call_ids: Sequence[str] | None) -> None:
         await self._begin_writing()

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Mapping
 from html.parser import HTMLParser
 from typing import Any, Protocol
 
+from oh_kernel.events.text import without_lone_surrogates
 from oh_kernel.sessions.screen import readable
 
 MAX_IMAGES = 4
@@ -33,7 +34,7 @@ def model_text(outputs: Iterable[Output]) -> str:
     """The text of `outputs`: progress bars as their last frame, displays by their plain text."""
     pieces: list[str] = []
     for output in outputs:
-        text = readable(_text(output).encode("utf-8", "replace"))
+        text = readable(without_lone_surrogates(_text(output)).encode())
         if output.late and text.strip():
             text = EARLIER + text
         if text and output.kind != "stream":
