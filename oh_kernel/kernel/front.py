@@ -35,7 +35,8 @@ def install(shell: Any, bridge: Bridge | None = None, run_cell: RunCell | None =
     front = Front(shell, bridge or Bridge(shell), run_cell)
     setattr(shell, MAGIC, front)
     shell.input_transformers_cleanup.insert(0, CellTransform(front.is_awaited))
-    shell.events.register("pre_run_cell", front.remember_cell)
+    shell.events.register("pre_run_cell", front.cell_begins)
+    shell.events.register("post_run_cell", front.cell_ends)
     shell.register_magic_function(front.line_magic, "line", MAGIC)
     shell.register_magic_function(front.cell_magic, "cell", MAGIC)
     add_options(shell)
@@ -53,14 +54,23 @@ class Front:
         self.bridge = bridge
         self.run_cell = run_cell
         self._cell = ""
+        self._running = 0  # cells: more than one when a magic runs a cell of its own
 
     def is_awaited(self) -> bool:
-        """Whether a cell of the agent's can be a top-level await: only a kernel's loop runs on."""
-        return self.bridge.serves_main and bool(self.shell.autoawait)
+        """Whether a cell of the agent's can be a top-level await: only a kernel's loop runs on.
 
-    def remember_cell(self, info: Any) -> None:
+        What a magic such as `%%time` has transformed while it runs is no cell of its own.
+        """
+        return self.bridge.serves_main and bool(self.shell.autoawait) and not self._running
+
+    def cell_begins(self, info: Any) -> None:
         """Keep the running cell as typed, before IPython completed its last line."""
         self._cell = info.raw_cell
+        self._running += 1
+
+    def cell_ends(self, _result: Any) -> None:
+        """IPython tells of an empty cell's end only."""
+        self._running = max(0, self._running - 1)
 
     async def run(self, line: str, body: str | None) -> object:
         """Run a cell while the main loop goes on."""
@@ -93,9 +103,9 @@ class Front:
     async def _start(self, line: str, body: str | None, *, whole_cell: bool = False) -> object:
         try:
             if self.run_cell is None:
-                if whole_cell and self.bridge.redraws:
-                    self._announce(line, body)
                 with libraries_unshadowed():
+                    if whole_cell and self.bridge.redraws:
+                        self._announce(line, body)
                     module = importlib.import_module("oh_kernel.kernel.magics")
                 self.run_cell = module.run_cell
             return await self.run_cell(line, body, self.shell)
