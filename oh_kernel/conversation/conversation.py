@@ -179,6 +179,10 @@ class Conversation:
         """`run` for callers on an event loop. Cancelling it stops the agent, in good order."""
         return await _on_agent_loop(self._run_guarded())
 
+    def open_model(self) -> None:
+        """Have the model there; raises ModelNotConfigured for a name that means none."""
+        self._model()
+
     async def warm_up(self) -> None:
         """Do what the first request would have to wait for; best beside `asend_message`.
 

@@ -70,11 +70,7 @@ class NotebookSession:
     ) -> TurnResult:
         """Give the agent `prompt` and show what it does, to the end of its turn."""
         settings = self.settings.with_("a flag", **(overrides or {}))
-        if new:
-            await self.new()
-        self._close_review()
-        conversation = self._open_conversation(settings)
-        await conversation.use(settings)
+        conversation = await self._ready(settings, new=new)
         view = TurnView(self._front_end, conversation)
         view.transcript.begin("starting")
         warming = asyncio.ensure_future(conversation.warm_up())
@@ -95,6 +91,16 @@ class NotebookSession:
             view.close()
             conversation.approver = None
         return turn_result(conversation, conversation.events[start:])
+
+    async def _ready(self, settings: Settings, *, new: bool) -> Conversation:
+        """The conversation, set to take a turn; raises for what a turn could not begin with."""
+        if new:
+            await self.new()
+        self._close_review()
+        conversation = self._open_conversation(settings)
+        await conversation.use(settings)
+        conversation.open_model()
+        return conversation
 
     def _say_what_was_found(self, view: TurnView, conversation: Conversation) -> None:
         """Once for each log: what of it is lost or not understood."""
