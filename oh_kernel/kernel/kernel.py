@@ -126,11 +126,14 @@ class OpenHandsKernel(IPythonKernel):
             # The edge of the kernel: a failing click must not end the thread of all clicks.
             self.log.exception("A message of the agent's widget could not be handled")
         finally:
-            with self.bridge.held_parent() as parent:
-                self._publish_status("idle", "shell", parent=msg)
-                if parent is not None:
-                    # Front ends take "idle" for the whole kernel, but the cell still runs.
-                    self._publish_status("busy", "shell", parent=parent)
+            self._publish_status("idle", "shell", parent=msg)
+
+    def _publish_status(self, status: str, channel: str, parent: Message | None = None) -> None:
+        """Front ends take "idle" for the whole kernel: while a turn runs, say "busy" again."""
+        with self.bridge.held_parent() as running:
+            super()._publish_status(status, channel, parent)
+            if status == "idle" and running is not None:
+                super()._publish_status("busy", "shell", running)
 
     # Requests from other processes
 
