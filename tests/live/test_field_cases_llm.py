@@ -123,7 +123,7 @@ class PauseAfterTwoResults:
         """Of no interest."""
 
 
-def test_LM_04_signed_thinking_comes_back_unaltered(work: Path) -> None:
+def test_LM_04_signed_blocks_come_back_unaltered(work: Path) -> None:
     script = [{"blocks": [THINKING, REDACTED, TEXT, *TWO_CALLS]}, {"content": "done"}]
     with ModelServer(script) as server, ModelServer([{"content": "more"}] * 9) as other:
         with talking(work, server, ANTHROPIC) as conversation:
