@@ -122,7 +122,7 @@ done = []
 class Watched(type(os.environ)):
     def __getitem__(self, key):
         frame = sys._getframe(1)
-        while frame.f_globals.get("__name__") in ("os", "_collections_abc"):
+        while frame.f_globals.get("__name__") in ("os", "collections.abc"):
             frame = frame.f_back
         name = str(frame.f_globals.get("__name__"))
         if name.partition(".")[0] in OURS:
