@@ -16,7 +16,7 @@ from nbclient import NotebookClient
 from oh_kernel.store import EventStore
 from tests.live.agent_kernel import wait_until
 from tests.live.kernel_client import PLAIN, running_kernel
-from tests.live.terminals import ARGV, terminal
+from tests.live.terminals import ARGV, Terminal, terminal
 from tests.outputs import final_text
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -238,21 +238,43 @@ def test_approvals_are_typed_in_a_terminal(
     assert "Traceback" not in opened.shown
 
 
+SLEEPERS = {
+    "bash": asks("terminal", command="touch begun; sleep 100"),
+    "python": asks("ipython", code="open('begun', 'w').close()\nimport time; time.sleep(100)"),
+}
+
+
+@pytest.mark.parametrize("sleeper", SLEEPERS)
 @pytest.mark.parametrize("kind", ARGV)
 def test_ctrl_c_stops_the_agent_in_a_terminal(
-    kind: str, work: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    kind: str, sleeper: str, work: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    sleeper = asks("terminal", command="touch begun; sleep 100")
-    use_script(tmp_path, monkeypatch, [sleeper, {"content": "Here again."}])
+    use_script(tmp_path, monkeypatch, [SLEEPERS[sleeper], {"content": "Here again."}])
     with terminal(kind, work) as opened:
         opened.begin("%%openhands\nSleep.")
-        opened.wait_for(r"sleep 100 \(running\)")
+        opened.wait_for(r"\(running\)")
         wait_until((work / "begun").exists)
-        opened.child.sendintr()
-        stopped = opened.end()
-        assert stopped.count("stopped by you") == 1
-        assert stopped.count("✗ terminal") == 1
-        assert "Traceback" not in stopped and "front.py" not in stopped
-        assert "2" in opened.run("1+1")
+        check_stopped(opened)
         assert "Here again." in opened.run("%%openhands\nGo on.")
-    assert "PauseEvent" in stored_kinds(tmp_path / "events.sqlite")
+
+
+@pytest.mark.parametrize("kind", ARGV)
+def test_ctrl_c_stops_a_question_in_a_terminal(
+    kind: str, work: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OPENHANDS_POLICY", "always")
+    use_script(tmp_path, monkeypatch, [asks("terminal", command="touch never")])
+    with terminal(kind, work) as opened:
+        opened.begin("%%openhands\nAsk me.")
+        opened.wait_for("do instead: ")
+        check_stopped(opened)
+    assert not list(work.iterdir())
+
+
+def check_stopped(opened: Terminal) -> None:
+    opened.child.sendintr()
+    stopped = opened.end()
+    assert stopped.count("stopped by you") == 1
+    assert stopped.count("■ ") + stopped.count("✗ ") == 1, stopped  # the call, once
+    assert "oh_kernel" not in stopped  # no traceback of ours
+    assert "2" in opened.run("1+1")

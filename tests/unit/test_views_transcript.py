@@ -219,3 +219,31 @@ def test_the_console_writes_text_once_and_a_line_for_each_call() -> None:
     assert "87 lines left out" in text
     assert "Done␛[2J.\n-- finished · 2 steps" in text
     assert console.answer == "Done\x1b[2J."
+
+
+def test_the_console_writes_a_stopped_call_once() -> None:
+    """It has ended when the stop is told, which only then says what ended it."""
+    stream = io.StringIO()
+    console = ConsoleTranscript(stream)
+    call = action("terminal", {"command": "sleep 9"})
+    console.event(user("wait"))
+    console.notice("Nothing leaves.")
+    console.event(call)
+    console.event(observed(call, "[interrupted]", exit_code=130, is_error=True))
+    console.event(PauseEvent())
+    console.close()
+    text = stream.getvalue()
+    assert text.startswith("Nothing leaves.\n… terminal: sleep 9")
+    assert text.count("$ sleep 9") == 1
+
+
+def test_the_transcript_takes_over_a_display_that_stands_there() -> None:
+    notebook = Notebook()
+    notebook.publish({"text/plain": "[starting]"}, display_id="before", update=False)
+    transcript = Transcript(notebook.publish, display_id="before")
+    transcript.begin()
+    transcript.notice("Said once.")
+    transcript.event(answer("Done."))
+    transcript.close()
+    (text,) = notebook.texts()
+    assert text.startswith("Said once.") and "Done." in text
