@@ -23,10 +23,10 @@ demo: $(VENV)/.demo
 
 test: lint
 	@$(BIN)/python tests/notebooks.py
-	@$(BIN)/pytest tests/unit tests/live tests/browser
+	@$(BIN)/pytest tests/unit tests/live tests/browser -m 'not long'
 
 test-long: $(VENV)/.test
-	@OH_LONG=1 $(BIN)/pytest tests/unit tests/live tests/browser -m long
+	@OH_LONG=1 $(BIN)/pytest tests/unit tests/live tests/browser -m 'long or repeated'
 
 bench: $(VENV)/.test
 	@for bench in tests/benchmarks/bench_*.py; do \

@@ -81,6 +81,8 @@ def kernel_for(state: State, tmp_path: Path) -> Iterator[tuple[Kernel, ModelServ
         yield kernel, server
 
 
+@pytest.mark.repeated
+@pytest.mark.timeout(1800)
 @pytest.mark.parametrize("name", STATES)
 def test_interrupt_in_every_state(name: str, tmp_path: Path) -> None:
     state, times = STATES[name], []
@@ -146,6 +148,8 @@ def _check_next_turn(kernel: Kernel, server: ModelServer) -> None:
     assert called == answered
 
 
+@pytest.mark.repeated
+@pytest.mark.timeout(1800)
 def test_random_interrupts_leave_the_kernel_alive(tmp_path: Path) -> None:
     """At any moment of turns that mix streams, Python, bash and edits."""
     work = tmp_path / "work"

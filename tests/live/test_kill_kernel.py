@@ -121,6 +121,7 @@ def whole_run(kernel: AgentKernel, work: Path) -> Whole:
     return Whole(shape(events), calls, seconds)
 
 
+@pytest.mark.repeated
 @pytest.mark.timeout(900)
 def test_kill_at_any_moment(tmp_path: Path) -> None:
     work = tmp_path / "work"
