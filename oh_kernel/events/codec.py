@@ -1,12 +1,14 @@
 """How does JSON text become an event?"""
 
 import importlib
+import json
 from typing import Any
 
 from pydantic import ValidationError
 from pydantic_core import from_json
 
 from oh_kernel.events.base import Event, UnknownEvent, find_kind
+from oh_kernel.events.text import without_lone_surrogates
 
 # Which module defines a kind that is not imported yet. Importing one of these is cheap: a shell,
 # a browser or a parser starts at first use, not at import.
@@ -37,7 +39,10 @@ def event_from_json(text: str) -> Event:
     An unknown kind, or a known one with values outside what this version knows, gives an
     `UnknownEvent` that keeps the text. Raises `ValueError` when `text` is not a JSON object.
     """
-    data: Any = from_json(text)
+    try:
+        data: Any = from_json(text)
+    except ValueError as error:
+        data = _read_patiently(text, error)
     if not isinstance(data, dict):
         raise ValueError(f"an event is a JSON object, not {text[:40]!r}")
     cls = find_kind(Event, data.get("kind"))
@@ -49,3 +54,13 @@ def event_from_json(text: str) -> Event:
         return UnknownEvent.from_text(text, data)
     assert isinstance(event, Event)
     return event
+
+
+def _read_patiently(text: str, error: ValueError) -> Any:
+    """What other programs write and the fast parser refuses: a byte order mark, and the escape of
+    half a surrogate pair, which becomes U+FFFD.
+    """
+    try:
+        return without_lone_surrogates(json.loads(text.lstrip("\ufeff")))
+    except (ValueError, RecursionError):
+        raise error from None

@@ -152,3 +152,26 @@ def test_event_is_frozen() -> None:
     event = event_from_json(message())
     with pytest.raises(ValueError, match="frozen"):
         event.id = "other"
+
+
+def test_escape_of_half_a_surrogate_pair_is_read_as_a_replacement() -> None:
+    event = event_from_json(message(hue="\ud83d", pair="\ud83d\ude00"))  # json.dumps escapes both
+    assert isinstance(event, MessageEvent)
+    stored = json.loads(event.to_json())
+    assert (stored["hue"], stored["pair"]) == ("\ufffd", "\U0001f600")
+
+
+def test_unknown_event_with_half_a_surrogate_pair_keeps_its_bytes() -> None:
+    text = '{"kind": "HologramEvent", "id": "h", "beam": "\\ud83d"}'
+    assert event_from_json(text).to_json() == text
+
+
+def test_byte_order_mark_before_an_event_is_no_part_of_it() -> None:
+    event = event_from_json("\ufeff" + message())
+    assert isinstance(event, MessageEvent) and event.to_json().startswith("{")
+
+
+@pytest.mark.parametrize("text", ["", "[]", "{", '{"a": ' + "[" * 50_000])
+def test_text_that_is_no_json_object_is_a_value_error(text: str) -> None:
+    with pytest.raises(ValueError):
+        event_from_json(text)
