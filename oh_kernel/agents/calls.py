@@ -5,7 +5,6 @@ product. What can only mean one thing is mended; the rest is answered with an er
 what was wrong, so that the model can try again.
 """
 
-import json
 from collections.abc import Callable, Mapping
 from types import UnionType
 from typing import Any, Union, get_args, get_origin
@@ -22,6 +21,7 @@ from oh_kernel.events import (
     SecurityRisk,
     TextContent,
 )
+from oh_kernel.events.text import parsed_json
 from oh_kernel.llm.base import Completion
 from oh_kernel.tools.base import Tool
 
@@ -136,7 +136,7 @@ def _understood(call: MessageToolCall, tool: type[Tool]) -> tuple[Action, Securi
 def _parsed(raw: str, tool_name: str) -> dict[str, Any]:
     try:
         # Not strict: models leave raw newlines and tabs in strings, which can only mean themselves.
-        value = json.loads(raw, strict=False)
+        value = parsed_json(raw, strict=False)
     except ValueError as error:
         raise BadCall(
             f"Error validating tool '{tool_name}': {error}. Arguments: unparseable JSON "
@@ -165,7 +165,7 @@ def _decoded(value: Any, field: FieldInfo | None) -> Any:
     if str in kinds or not kinds & {list, dict}:
         return value
     try:
-        return json.loads(value, strict=False)
+        return parsed_json(value, strict=False)
     except ValueError:
         return value
 

@@ -1,6 +1,25 @@
 """How is text made fit to be stored as UTF-8 and sent as JSON?"""
 
-from typing import Any
+import json
+import math
+from typing import Any, NoReturn
+
+
+def parsed_json(text: str, *, strict: bool = True) -> Any:
+    """What `json.loads` gives, but a ValueError for what Python alone takes for JSON: numbers that
+    are not finite, which providers refuse, and nesting without end.
+
+    >>> parsed_json('{"a": NaN}')
+    Traceback (most recent call last):
+    ...
+    ValueError: NaN is not a JSON number
+    """
+    try:
+        return json.loads(
+            text, strict=strict, parse_constant=_no_number, parse_float=_finite_number
+        )
+    except RecursionError:
+        raise ValueError("the JSON is nested too deeply") from None
 
 
 def without_lone_surrogates(value: Any) -> Any:
@@ -32,3 +51,12 @@ def _mend(text: str) -> str:
 
 def _mend_key(key: Any) -> Any:
     return _mend(key) if isinstance(key, str) else key
+
+
+def _finite_number(text: str) -> float:
+    number = float(text)
+    return number if math.isfinite(number) else _no_number(text)
+
+
+def _no_number(text: str) -> NoReturn:
+    raise ValueError(f"{text[:40]} is not a JSON number")

@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 from pydantic import BaseModel
 
 from oh_kernel.events import Message, MessageToolCall, TextContent
-from oh_kernel.events.text import without_lone_surrogates
+from oh_kernel.events.text import parsed_json, without_lone_surrogates
 
 M = TypeVar("M", bound=BaseModel)
 
@@ -138,8 +138,8 @@ def valid_arguments(arguments: str) -> str:
     '{"malformed_arguments": "[\\\\"ls\\\\"]"}'
     """
     try:
-        parsed = json.loads(arguments)
-    except (ValueError, RecursionError):
+        parsed = parsed_json(arguments)
+    except ValueError:
         parsed = None
     if not isinstance(parsed, dict):
         return json.dumps({MALFORMED_KEY: arguments[:MAX_MALFORMED_CHARS]}, ensure_ascii=False)

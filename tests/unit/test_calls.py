@@ -142,3 +142,10 @@ def test_thought_stands_once_with_the_first_call() -> None:
 def test_errors_stand_after_all_calls() -> None:
     kinds = [event.kind for event in events(("x", "{}"), ("terminal", '{"colour": "x"}'))]
     assert kinds == ["ActionEvent", "ActionEvent", "AgentErrorEvent"]
+
+
+@pytest.mark.parametrize("size", ["NaN", "Infinity", "1e400", "[" * 100_000 + "]" * 100_000])
+def test_what_is_no_json_for_others_is_an_error_and_no_crash(size: str) -> None:
+    call, error = events(("terminal", f'{{"colour": "red", "size": {size}}}'))
+    assert isinstance(call, ActionEvent) and call.action is None
+    assert isinstance(error, AgentErrorEvent) and len(error.error) < 2 * ERROR_CHARS

@@ -2,6 +2,7 @@
 
 import json
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -105,3 +106,9 @@ def test_broken_arguments_are_quoted_in_part() -> None:
     assert quoted == {"malformed_arguments": "x" * 1000}
     assert valid_arguments("[" * 100_000)
     assert json.loads(valid_arguments('{"a": "\\ud83d b"}')) == {"a": "� b"}
+
+
+@pytest.mark.parametrize("number", ["NaN", "-Infinity", "1e400"])
+def test_arguments_with_a_number_that_is_no_json_are_quoted(number: str) -> None:
+    raw = f'{{"timeout": {number}}}'
+    assert json.loads(valid_arguments(raw)) == {"malformed_arguments": raw}
