@@ -6,8 +6,12 @@ Each tool call appends a letter of its own to a file, so whatever ran twice is s
 
 from __future__ import annotations
 
+import json
 import os
 import random
+import signal
+import subprocess
+import sys
 import time
 from collections import Counter
 from contextlib import ExitStack
@@ -19,6 +23,7 @@ import pytest
 
 from oh_kernel.events import ActionEvent, AgentErrorEvent, Event, MessageEvent, ToolResultEvent
 from oh_kernel.store import EventStore
+from tests.conversations import Scripted, assert_each_call_answered_once
 from tests.experiments import count, record
 from tests.live.agent_kernel import (
     AgentKernel,
@@ -31,6 +36,7 @@ from tests.live.agent_kernel import (
 from tests.live.model_server import ModelServer
 
 KILLS = count(20, long=50)
+KILLS_AT_EVENTS = count(8, long=60)
 
 
 def python(letter: str, more: str = "") -> tuple[str, dict[str, Any]]:
@@ -208,6 +214,75 @@ def place_of(before: list[Event]) -> str:
         case ActionEvent():
             return "in_a_call"
         case ToolResultEvent():
-            return "after_a_result"
+            return "asking_the_model_after_a_result"
         case _:
-            return "in_or_around_a_model_call"
+            return "elsewhere"
+
+
+# Between the store and the views: a listener that ends its process when the n-th event is told.
+BOMB = """
+import os, signal, sys
+from oh_kernel import Conversation
+
+class Bomb:
+    left = int(sys.argv[4])
+
+    def event(self, event):
+        self.left -= 1
+        if self.left == 0:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    def delta(self, delta):
+        pass
+
+work, model, store = sys.argv[1:4]
+conversation = Conversation(
+    work, model=model, store_path=store, conversation_id="c", policy="never"
+)
+conversation.subscribe(Bomb())
+conversation.send_message("go")
+conversation.run()
+conversation.close()
+"""
+
+
+@pytest.mark.repeated
+@pytest.mark.timeout(900)
+def test_kill_between_store_and_views(tmp_path: Path) -> None:
+    work = tmp_path / "work"
+    work.mkdir()
+    answers_file = tmp_path / "script.json"
+    answers_file.write_text(json.dumps(script(work)))
+    events = run_with_bomb(work, answers_file, tmp_path / "whole.sqlite", at=0)
+    assert sorted(traces(work)) == list(LETTERS)
+    calls = [e.tool_call_id for e in events if isinstance(e, ActionEvent)]
+    whole = Whole(shape(events), calls, 0.0)
+    moments = sorted({1 + n * len(events) // KILLS_AT_EVENTS for n in range(KILLS_AT_EVENTS)})
+    for at in moments:
+        store = tmp_path / f"{at}.sqlite"
+        before = run_with_bomb(work, answers_file, store, at=at)
+        assert len(before) == at  # stored before anybody is told
+        turns = [*script(work), {"content": "Going on."}]  # for a kill behind the answer
+        with Scripted(work, turns, store_path=store, conversation_id="c") as scripted:
+            assert scripted.ask("go on") == "finished"
+            after = list(scripted.conversation.events)
+            assert_each_call_answered_once(scripted.llm.requests[-1])
+        check_log(before, after, whole)
+        check_traces(after, traces(work))
+    record("kill -9 between the store and the views", kills=len(moments), failures=0)
+
+
+def run_with_bomb(work: Path, answers_file: Path, store: Path, *, at: int) -> list[Event]:
+    """Run to the event with this number, from 1, or with 0 to the end; the log then."""
+    command = [
+        sys.executable,
+        "-c",
+        BOMB,
+        str(work),
+        f"scripted:{answers_file}",
+        str(store),
+        str(at),
+    ]
+    done = subprocess.run(command, capture_output=True, timeout=60)
+    assert done.returncode == (-signal.SIGKILL if at else 0), done.stderr.decode()
+    return stored_events(store, "c")
