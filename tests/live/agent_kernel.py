@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import signal
 import time
 from collections.abc import Callable, Iterator
@@ -50,7 +49,7 @@ class AgentKernel:
         return stored_events(self.store)
 
     def results(self) -> dict[str, Event]:
-        """The result of each call, by the number of the call; fails if one has two."""
+        """The result of each call by its id; fails unless each has exactly one."""
         return results_of(self.events())
 
     def kill(self) -> None:
@@ -118,10 +117,6 @@ def check_calls_answered(messages: list[dict[str, Any]]) -> list[str]:
         seen += waiting
     assert not waiting and len(seen) == len(set(seen))
     return seen
-
-
-def without_ansi(text: str) -> str:
-    return re.sub(r"\x1b\[[0-9;]*m", "", text)
 
 
 def wait_until(condition: Callable[[], bool], deadline_s: float = 10.0) -> None:
