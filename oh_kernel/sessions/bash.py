@@ -22,6 +22,7 @@ from typing import Literal
 from oh_kernel.errors import SessionError, ShellDied
 from oh_kernel.sessions.bash_protocol import (
     RC,
+    REARM,
     SETUP,
     TOO_OLD_STATUS,
     Files,
@@ -243,8 +244,11 @@ class BashSession:
     async def _try_start(self, with_bashrc: bool) -> bool:
         token = secrets.token_hex(8)
         self._files = files_for(self._handover)
-        setup = SETUP.replace("@TOKEN@", self._files.put("token", f"{token}\n".encode()))
-        self._setup_path = self._files.put("setup", setup.encode())
+        token_path = self._files.put("token", f"{token}\n".encode())
+        self._setup_path, self._rearm_path = (
+            self._files.put(name, text.replace("@TOKEN@", token_path).encode())
+            for name, text in (("setup", SETUP), ("rearm", REARM))
+        )
         rc = RC.replace("@BASHRC@", "yes" if with_bashrc else "")
         rc = rc.replace("@SETUP@", self._setup_path).replace("@TOO_OLD@", str(TOO_OLD_STATUS))
         rc = rc.replace("'@BIN@'", shlex.quote(":".join(self._python.folders())))
@@ -322,7 +326,7 @@ class BashSession:
         self._command_path = self._files.put("command", text)
         self._ended = asyncio.get_running_loop().create_future()
         self._pty.set_line_mode()
-        await self._pty.write(command_line(self._command_path, self._forget))
+        await self._pty.write(command_line(self._command_path, self._rearm_path, self._forget))
 
     async def _look_after_shell(self) -> None:
         """Notice a shell that has died, and one at its prompt that no longer prints records."""
@@ -336,6 +340,7 @@ class BashSession:
         silent_s = asyncio.get_running_loop().time() - self._last_output
         if silent_s < _PROMPT_LOST_S or self._pty.foreground_group != self._pty.pid:
             return
+        self._pty.wake()  # `kill -STOP $$` or `suspend`: nobody else could
         image, name = image_of(self._pty.pid), name_of(self._pty.pid)
         if image != self._image and name == Path(self._bash).name:  # `exec bash`
             self._image = image

@@ -1,8 +1,9 @@
 """How does bash tell that a command has ended, and how is it told what to run?
 
-Bash prints a *record* from PROMPT_COMMAND, so it comes after a C-c and a syntax error too. A record
-starts with a control byte and a random token that lives in a file: output that shows the shell's
-functions and variables shows neither.
+Bash prints a *record* from PROMPT_COMMAND, so it comes after a C-c and a syntax error too. Its
+fields stand between control bytes that a random token follows: a folder's name may hold any byte
+but not the token, and that lives in a file, so output that shows the shell's functions and
+variables does not show it.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ __oh_prompt() {
     IFS= builtin read -r -n 4096 -t 0.01 t
   done </dev/tty
   IFS= builtin read -r t <'@TOKEN@'
-  builtin printf '\036%s\035%s\035%s\035%s\035%s\035%s\035%s\035%s\037' "$t" "$e" "${j@P}" \
+  builtin printf "\036$t%s\035$t%s\035$t%s\035$t%s\035$t%s\035$t%s\035$t%s\037$t" "$e" "${j@P}" \
     "${!:-}" "${__oh_mark-}" "${PWD-}" "${PATH-}" "${p@P}" >/dev/tty
   builtin unset -v __oh_mark
 }
@@ -47,15 +48,20 @@ __oh_rearm() {
   [[ $PROMPT_COMMAND == '@PROMPT@' ]] || { (builtin exit "$e"); @PROMPT@; }
   builtin return "$e"
 }
-builtin set +o history +H
-builtin unalias rm cp mv ln
-builtin export PAGER=cat GIT_PAGER=cat MANPAGER=cat
 """.replace("@PROMPT@", "{ __oh_prompt; } >/dev/null 2>&1")
+
+# Defines the functions anew: a command may have unset them all.
+REARM = SETUP + '__oh_rearm "$@"\n'
 
 RC = r"""
 if (( BASH_VERSINFO[0] * 100 + BASH_VERSINFO[1] < 404 )); then exit @TOO_OLD@; fi
 if [[ -n '@BASHRC@' && -f ~/.bashrc ]]; then . ~/.bashrc; fi
-{ . '@SETUP@'; } >/dev/null 2>&1
+{
+  . '@SETUP@'
+  builtin set +o history +H
+  builtin unalias rm cp mv ln
+  builtin export PAGER=cat GIT_PAGER=cat MANPAGER=cat
+} >/dev/null 2>&1
 if [[ $PATH != '@BIN@':* ]]; then PATH='@BIN@':$PATH; hash -r; fi
 { __oh_rearm 0; } >/dev/null 2>&1
 """
@@ -79,7 +85,9 @@ class RecordScanner:
     """Splits what the terminal sends into output and records."""
 
     def __init__(self, token: bytes) -> None:
-        self._begin = _BEGIN + token + _SEPARATOR
+        self._begin, self._separator, self._end = (
+            byte + token for byte in (_BEGIN, _SEPARATOR, _END)
+        )
         self._held = b""
 
     def feed(self, data: bytes) -> Iterator[bytes | Record]:
@@ -93,21 +101,21 @@ class RecordScanner:
             data = data[start:]
             if len(data) < len(self._begin):
                 break
-            if (end := data.find(_END)) < 0:
+            if (end := data.find(self._end)) < 0:
                 if len(data) > _RECORD_MAX_BYTES:
                     yield data
                     data = b""
                 break
-            yield _parse(data[len(self._begin) : end])
-            data = data[end + 1 :]
+            yield _parse(data[len(self._begin) : end].split(self._separator))
+            data = data[end + len(self._end) :]
         self._held = data
 
 
-def command_line(path: str, forget: list[str]) -> bytes:
+def command_line(path: str, rearm_path: str, forget: list[str]) -> bytes:
     """The line that has bash run the file at `path`, then unset the variables in `forget`."""
     # C-u first: it takes back a piece of a line that a program left unread.
     arguments = " ".join(["$?", *forget])
-    return f"\x15 . {path}; {{ __oh_rearm {arguments}; }} >/dev/null 2>&1\n".encode()
+    return f"\x15 . {path}; {{ . {rearm_path} {arguments}; }} >/dev/null 2>&1\n".encode()
 
 
 def setup_line(path: str, mark: str) -> bytes:
@@ -189,9 +197,10 @@ def _find_begin(data: bytes, begin: bytes) -> int:
     return last if last >= 0 and begin.startswith(data[last:]) else len(data)
 
 
-def _parse(body: bytes) -> Record:
-    fields = body.replace(b"\r\n", b"\n").split(_SEPARATOR)
-    exit_code, jobs, pid, mark, cwd, path = (f.decode("utf-8", "replace") for f in fields[:6])
+def _parse(fields: list[bytes]) -> Record:
+    exit_code, jobs, pid, mark, cwd, path = (
+        field.replace(b"\r\n", b"\n").decode("utf-8", "replace") for field in fields[:6]
+    )
     return Record(
         exit_code=_number(exit_code),
         jobs=_number(jobs),
@@ -199,7 +208,7 @@ def _parse(body: bytes) -> Record:
         mark=mark,
         cwd=cwd,
         path=path,
-        prompt=body.split(_SEPARATOR)[6],
+        prompt=fields[6],
     )
 
 

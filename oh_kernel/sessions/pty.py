@@ -89,6 +89,11 @@ class PtyProcess:
         elif group := self.foreground_group:
             _signal_group(group, signal.SIGINT)
 
+    def wake(self) -> None:
+        """Have the process go on if it was stopped."""
+        if _state(self.pid) == _psutil().STATUS_STOPPED:
+            _signal(self.pid, signal.SIGCONT)
+
     async def wait_for_exit(self) -> int:
         """The exit status of a process whose terminal is closed; it is killed if it lingers."""
         end = self._loop.time() + _REAP_S
@@ -223,11 +228,16 @@ def _session_of(pid: int) -> int | None:
 
 
 def _lives(pid: int) -> bool:
+    return _state(pid) not in ("", _psutil().STATUS_ZOMBIE)
+
+
+def _state(pid: int) -> str:
+    """What the process is doing, in psutil's words; empty when it has ended."""
     psutil = _psutil()
     try:
-        return bool(psutil.Process(pid).status() != psutil.STATUS_ZOMBIE)
+        return str(psutil.Process(pid).status())
     except psutil.Error:
-        return False
+        return ""
 
 
 def _signal(pid: int, number: int) -> None:

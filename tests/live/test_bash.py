@@ -447,20 +447,55 @@ def test_many_commands_leak_nothing(tmp_path: Path, handover: Handover, count: i
     play(scenario, tmp_path, handover=handover)
 
 
+@pytest.mark.parametrize("name", ["\x1f\x1d\x1e", "new\nline", "%s\\033[31m", "日本 ç"])
+def test_folder_may_have_any_name(tmp_path: Path, handover: Handover, name: str) -> None:
+    (tmp_path / name).mkdir()
+
+    async def scenario(session: BashSession) -> None:
+        done = await run(session, "cd */ && (exit 4)")
+        assert (done.ending, done.exit_code) == ("finished", 4)
+        assert session.cwd == str(tmp_path / name)
+        assert (await run(session, "echo on")).text == "on\n"
+
+    play(scenario, tmp_path, handover=handover)
+
+
+def test_commands_that_unset_every_function_end(tmp_path: Path, handover: Handover) -> None:
+    async def scenario(session: BashSession) -> None:
+        for command in ("unset -f $(compgen -A function); (exit 3)", "exec env -i bash --norc"):
+            assert (await run(session, command)).ending == "finished"
+        done = await run(session, "export PAGER=less; unset -f __oh_rearm; false")
+        assert (done.ending, done.exit_code) == ("finished", 1)
+        assert (await run(session, "echo $PAGER")).text == "less\n"
+
+    play(scenario, tmp_path, handover=handover)
+
+
+def test_shell_that_stops_itself_goes_on(tmp_path: Path, handover: Handover) -> None:
+    async def scenario(session: BashSession) -> None:
+        done = await run(session, "kill -STOP $$; echo woken; (exit 5)")
+        assert (done.ending, done.text, done.exit_code) == ("finished", "woken\n", 5)
+        assert (await run(session, "suspend -f")).ending == "finished"
+        assert (await run(session, "echo on")).text == "on\n"
+
+    play(scenario, tmp_path, handover=handover)
+
+
 def fields_of(pieces: list[bytes | Record]) -> tuple[bytes, list[Record]]:
     output = b"".join(piece for piece in pieces if isinstance(piece, bytes))
     return output, [piece for piece in pieces if isinstance(piece, Record)]
 
 
 def test_records_are_found_wherever_pieces_are_cut() -> None:
-    record = b"\x1etoken\x1d3\x1d1\x1d77\x1d\x1d/a b\r\nc\x1d/bin\x1dp> \x1f"
+    fields = (b"3", b"1", b"77", b"", b"/a b\r\nc\x1d\x1f", b"/bin", b"p> ")
+    record = b"\x1etoken" + b"\x1dtoken".join(fields) + b"\x1ftoken"
     data = b"out\x1e\x1etok" + record + b"after"
     for cut in range(len(data)):
         scanner = RecordScanner(b"token")
         pieces = [*scanner.feed(data[:cut]), *scanner.feed(data[cut:])]
         output, records = fields_of(pieces)
         assert output == b"out\x1e\x1etokafter"
-        assert records == [Record(3, 1, 77, "", "/a b\nc", "/bin", b"p> ")]
+        assert records == [Record(3, 1, 77, "", "/a b\nc\x1d\x1f", "/bin", b"p> ")]
 
 
 def test_imitated_records_are_output() -> None:
