@@ -52,7 +52,7 @@ class Decoder:
         """What was waiting for its rest, which did not come."""
         text = self._held + self._utf8.decode(b"", final=True)
         self._held = ""
-        return _plain(text).replace("\x1b", "")
+        return _plain(text)
 
 
 class Screen:
@@ -137,7 +137,8 @@ def _split_unfinished(text: str) -> tuple[str, str]:
 
 def _plain(text: str) -> str:
     if "\x1b" in text:
-        text = _ESCAPE.sub(_meaning, text)
+        # An ESC that begins nothing (bytes of a binary file) is dropped by itself.
+        text = _ESCAPE.sub(_meaning, text).replace("\x1b", "")
     text = text.replace("\a", "").replace("\r\n", "\n")
     return _NEWLINE.sub("\n", text) if "\r\n" in text else text
 

@@ -33,6 +33,7 @@ from oh_kernel.sessions.screen import Screen, readable
         (b"kept\r", "kept"),
         (b"cut \xe6\x97", "cut \ufffd"),
         (b"cut \x1b[", "cut ["),
+        (b"bin\x1b\xffary\x1b\x1b\xc3\xa9\r\n", "bin\ufffdary\u00e9\n"),
     ],
 )
 def test_output_reads_as_on_a_screen(data: bytes, text: str) -> None:
