@@ -10,6 +10,7 @@ import errno
 import os
 import secrets
 import stat
+from io import FileIO
 from pathlib import Path
 
 from agentskills.errors import (
@@ -24,6 +25,7 @@ from agentskills.errors import (
 )
 
 MAX_FILE_BYTES = 10 * 1024 * 1024
+_PIECE_BYTES = 256 * 1024
 
 # A rename that fails so may still leave the file itself writable; a full disk (ENOSPC) does not.
 _NO_RENAME = {errno.EPERM, errno.EACCES, errno.EBUSY, errno.EXDEV}
@@ -40,13 +42,20 @@ def resolved(path: str | os.PathLike[str]) -> Path:
 
 def read_bytes(path: str | os.PathLike[str], *, max_bytes: int = MAX_FILE_BYTES) -> bytes:
     """The content of a regular file of at most `max_bytes`."""
-    size = _size_of_regular_file(path)
-    if size > max_bytes:
-        raise FileTooLarge(path, size, max_bytes)
+    _size_of_regular_file(path)
     try:
-        return Path(path).read_bytes()
+        # Not blocking: some of the kernel's files (/proc/kmsg) are "regular" and wait for news.
+        handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+        with FileIO(handle) as file:
+            # Asked again of the open file: the name may lead elsewhere by now.
+            size = _regular_size(path, os.fstat(handle))
+            data = b"" if size > max_bytes else _read_at_most(file, max_bytes + 1)
     except OSError as error:
         raise CannotRead(path, error) from error
+    # Files that the kernel makes up say that their size is 0.
+    if (size := max(size, len(data))) > max_bytes:
+        raise FileTooLarge(path, size, max_bytes)
+    return data
 
 
 def replace_bytes(path: str | os.PathLike[str], data: bytes, *, was: bytes) -> None:
@@ -96,11 +105,28 @@ def _size_of_regular_file(path: str | os.PathLike[str]) -> int:
         raise FileMissing(path) from error
     except (OSError, ValueError) as error:
         raise CannotRead(path, error) from error
+    return _regular_size(path, status)
+
+
+def _regular_size(path: str | os.PathLike[str], status: os.stat_result) -> int:
     if stat.S_ISDIR(status.st_mode):
         raise IsAFolder(path)
     if not stat.S_ISREG(status.st_mode):
         raise NotARegularFile(path)
     return status.st_size
+
+
+def _read_at_most(file: FileIO, max_bytes: int) -> bytes:
+    pieces = []
+    while max_bytes > 0:
+        piece = file.read(min(max_bytes, _PIECE_BYTES))
+        if piece is None:
+            raise BlockingIOError(errno.EAGAIN, "reading it would wait for news", file.name)
+        if not piece:
+            break
+        pieces.append(piece)
+        max_bytes -= len(piece)
+    return b"".join(pieces)
 
 
 def _require_content(target: Path, was: bytes) -> None:
@@ -115,8 +141,8 @@ def _require_writable(target: Path) -> None:
 
 
 def _require_folder(folder: Path) -> None:
-    if not folder.exists():
-        raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), str(folder))
+    if not stat.S_ISDIR(folder.stat().st_mode):  # raises by itself when there is nothing
+        raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), str(folder))
 
 
 def _renamed_into_place(target: Path, data: bytes) -> bool:

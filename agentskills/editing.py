@@ -190,7 +190,8 @@ def create_file(path: str | os.PathLike[str], text: str) -> None:
 
 
 def printable(text: str) -> str:
-    """The text with bytes that had no meaning written as `\\xNN`, fit for any encoder."""
+    """The text with bytes that had no meaning, and NUL, written as `\\xNN`, fit for any encoder."""
+    text = text.replace("\0", "\\x00")
     if text.isascii():  # by far the commonest, and told at once
         return text
     return _LONE_SURROGATE.sub(_escaped, text)

@@ -274,3 +274,25 @@ def test_when_the_new_content_does_not_fit_the_old_stays(tmp_path: Path, linked:
     assert done.stdout == "OSError\n", done.stderr
     assert path.read_bytes() == b"old"
     assert leftovers(tmp_path) == []
+
+
+def test_file_of_the_kernel_that_waits_for_news_is_refused_at_once() -> None:
+    # Regular by its type. Without privileges, and on systems that have none, it is refused too.
+    with pytest.raises((CannotRead, FileMissing)):
+        read_file("/proc/kmsg")
+
+
+def test_limit_holds_for_files_that_do_not_tell_their_size() -> None:
+    made_up = "/proc/self/status"
+    if sys.platform != "linux":
+        made_up = __file__
+    with pytest.raises(FileTooLarge) as refusal:
+        disk.read_bytes(made_up, max_bytes=10)
+    assert refusal.value.size > 10
+
+
+def test_refusal_of_a_file_below_a_file_names_no_temporary_one(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("x")
+    with pytest.raises(CannotWrite) as refusal:
+        create_file(tmp_path / "file" / "below", "y")
+    assert "Not a directory" in str(refusal.value) and ".tmp" not in str(refusal.value)
