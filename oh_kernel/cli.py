@@ -3,33 +3,55 @@
 import argparse
 import sys
 from collections.abc import Callable, Sequence
+from difflib import get_close_matches
 from importlib import import_module
 from typing import NoReturn
 
+from oh_kernel.commands.signals import Ended
+from oh_kernel.commands.standard import discard, ensure_open
 from oh_kernel.errors import OpenHandsError
 from oh_kernel.options import OPTIONS
 
-INTERRUPTED = 130  # as a shell reports a process that C-c ended
+# As a shell reports a process that C-c ended, and one that wrote to a pipe without a reader.
+INTERRUPTED, UNREAD = 130, 141
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command; what it returns is the exit code. Errors are one line on stderr."""
+    ensure_open()
     parsed = _parser().parse_args(arguments)
     try:
-        return int(parsed.work(parsed))
+        code = int(parsed.work(parsed))
+        sys.stdout.flush()
+        return code
     except OpenHandsError as error:
         print(f"oh-kernel: {error}", file=sys.stderr)
         return 1
-    except KeyboardInterrupt:
+    except KeyboardInterrupt as stop:
         print("oh-kernel: stopped", file=sys.stderr)
-        return INTERRUPTED
+        return stop.exit_code if isinstance(stop, Ended) else INTERRUPTED
+    except BrokenPipeError:  # `| head` has seen enough
+        discard(sys.stdout)
+        return UNREAD
 
 
 class _Parser(argparse.ArgumentParser):
     """Says what is wrong in one line, with the nearest valid word where there is one."""
 
+    def parse_known_args(  # type: ignore[override]  # one of its overloads is all that is called
+        self, args: Sequence[str] | None = None, namespace: argparse.Namespace | None = None
+    ) -> tuple[argparse.Namespace, list[str]]:
+        """As the original, but each command refuses its own unknown flags: it knows the others."""
+        known, unknown = super().parse_known_args(args, namespace)
+        for word in unknown:
+            near = get_close_matches(word.partition("=")[0], self._option_string_actions, n=1)
+            hint = f". Did you mean {near[0]}?" if near else ""
+            self.error(f"{word} is not known here{hint}")
+        return known, unknown
+
     def error(self, message: str) -> NoReturn:
-        print(f"{self.prog}: {message}. See {self.prog} --help.", file=sys.stderr)
+        end = "" if message.endswith("?") else "."
+        print(f"{self.prog}: {message}{end} See {self.prog} --help.", file=sys.stderr)
         raise SystemExit(2)
 
 

@@ -5,9 +5,10 @@ import os
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import TextIO
 
 from oh_kernel.cli import options_given
+from oh_kernel.commands.signals import ended_like_interrupts
+from oh_kernel.commands.standard import Output
 from oh_kernel.commands.stdout import only_ours
 from oh_kernel.conversation.conversation import Conversation
 from oh_kernel.conversation.log import Listener, Passing
@@ -28,12 +29,11 @@ MakeLLM = Callable[[Settings, Path], LLM]
 class JsonLines:
     """Writes each event as a line of JSON. A listener, called on the agent thread."""
 
-    def __init__(self, stream: TextIO) -> None:
-        self._stream = stream
+    def __init__(self, output: Output) -> None:
+        self._output = output
 
     def event(self, event: Event) -> None:
-        self._stream.write(event.to_json() + "\n")
-        self._stream.flush()
+        self._output.write(event.to_json() + "\n")
 
     def delta(self, delta: Passing) -> None:
         """Deltas are no events."""
@@ -53,10 +53,21 @@ def do_task(arguments: argparse.Namespace, make_llm: MakeLLM | None = None) -> i
     if settings.model is None:
         raise ModelNotConfigured(how_to_set_a_model(config_path()))
     settings = _entered(settings, arguments.folder)
-    if not arguments.json:
-        return _turn(task, settings, make_llm, ConsoleTranscript(sys.stdout))
-    with only_ours() as stream:
-        return _turn(task, settings, make_llm, JsonLines(stream))
+    with ended_like_interrupts():
+        if not arguments.json:
+            output = Output(sys.stdout)
+            return _told(output, _turn(task, settings, make_llm, ConsoleTranscript(output)))
+        with only_ours() as stream:
+            output = Output(stream)
+            return _told(output, _turn(task, settings, make_llm, JsonLines(output)))
+
+
+def _told(output: Output, code: int) -> int:
+    """The exit code, which tells of output that was lost; who stops reading (`| head`) knows."""
+    if output.error is None or isinstance(output.error, BrokenPipeError):
+        return code
+    print(f"oh-kernel: the output could not be written: {output.error}", file=sys.stderr)
+    return FAILED
 
 
 def _entered(settings: Settings, folder: str | None) -> Settings:

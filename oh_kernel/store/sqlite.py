@@ -13,6 +13,7 @@ from typing import Any, Self
 
 from oh_kernel.errors import ConversationInUse
 from oh_kernel.events import Event, event_from_json
+from oh_kernel.events.text import without_lone_surrogates
 from oh_kernel.store import conversations
 from oh_kernel.store.conversations import ConversationInfo, PruneReport
 from oh_kernel.store.damage import RepairReport
@@ -204,6 +205,8 @@ class EventStore:
             "status": status,
             "model": model,
         }
+        # A folder's name or a word of the command line may hold bytes that are no UTF-8.
+        columns, meta = without_lone_surrogates(columns), without_lone_surrogates(meta)
         self._database.write(lambda c: conversations.set_meta(c, conversation_id, columns, meta))
 
     def outputs_of(self, conversation_id: str) -> Path:
