@@ -28,11 +28,20 @@ def export(arguments: argparse.Namespace) -> int:
         info = stored_conversation(store, arguments.id)
         text = "".join(_pieces(store, info, arguments.format))
     if arguments.output:
-        Path(arguments.output).write_text(text, "utf-8")
+        _write(Path(arguments.output).expanduser(), text)
         print(f"{info.events} events of {info.id} written to {arguments.output}")
     else:
         sys.stdout.write(text)
     return 0
+
+
+def _write(path: Path, text: str) -> None:
+    try:
+        path.write_text(text, "utf-8")
+    except OSError as error:
+        raise StoreError(
+            f"{path} cannot be written: {error.strerror}.", remedy="Name another file with -o."
+        ) from error
 
 
 def _pieces(store: EventStore, info: ConversationInfo, form: str) -> Iterator[str]:
@@ -47,9 +56,11 @@ def _pieces(store: EventStore, info: ConversationInfo, form: str) -> Iterator[st
 def _turns(store: EventStore, info: ConversationInfo) -> list[list[Event]]:
     """The events of each turn: from one message of the user to before the next."""
     turns: list[list[Event]] = [[]]
+    spoken = False  # what stands before the first message is part of its turn
     for event in store.iterate(info.id):
-        if isinstance(event, MessageEvent) and event.source == "user" and turns[-1]:
-            turns.append([])
+        if isinstance(event, MessageEvent) and event.source == "user":
+            turns += [[]] if spoken else []
+            spoken = True
         turns[-1].append(event)
     return turns
 

@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from oh_kernel.cli import main
+from oh_kernel.cli import UNREAD, main
 from oh_kernel.commands.install import kernelspec, shipped_kernelspec
 from oh_kernel.conversation.lookup import stored_conversation
 from oh_kernel.errors import ConversationNotFound
-from oh_kernel.events import Message, MessageEvent
+from oh_kernel.events import Message, MessageEvent, SystemPromptEvent, TextContent
 from oh_kernel.options import OPTIONS
 from oh_kernel.store import EventStore
 
@@ -188,3 +188,52 @@ def test_a_conversation_is_found_by_its_first_characters(store_file: Path) -> No
             stored_conversation(store, "abcd0")
         with pytest.raises(ConversationNotFound, match="The newest are abcd"):
             stored_conversation(store, "ffff")
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["run", "--polcy", "never", "go"], "Did you mean --policy?"),
+        (["run", "--max-step=3", "go", "--polisy=never"], "Did you mean --policy?"),
+        (["export", "--frmat", "html"], "Did you mean --format?"),
+        (["doctor", "more"], "more is not known here."),
+    ],
+)
+def test_unknown_flag_is_told_the_nearest(
+    words: list[str], said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as refused:
+        main(words)
+    told = capsys.readouterr().err
+    assert refused.value.code == 2 and said in told and told.count("\n") == 1
+
+
+def test_export_to_where_nothing_can_be_written_is_one_line(
+    store_file: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    stored(store_file, ["one"])
+    for place in (tmp_path, tmp_path / "no" / "such"):
+        assert main(["export", "one", "-o", str(place)]) == 1
+        told = capsys.readouterr().err
+        assert str(place) in told and told.count("\n") == 1
+
+
+def test_export_stops_quietly_when_its_reader_does(store_file: Path) -> None:
+    stored(store_file, ["one"])
+    command = [sys.executable, "-m", "oh_kernel.cli", "export", "one"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        assert process.stdout is not None and process.stderr is not None
+        process.stdout.close()
+        assert process.stderr.read() == b""
+    assert process.returncode == UNREAD
+
+
+def test_export_begins_with_the_first_message(
+    store_file: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with EventStore.open(store_file) as store:
+        text = TextContent(text="You are the agent.")
+        store.append("one", SystemPromptEvent(source="agent", system_prompt=text, tools=[]))
+    stored(store_file, ["one"])
+    assert main(["export", "one", "--format", "html"]) == 0
+    assert capsys.readouterr().out.count("<hr>") == 1
