@@ -11,8 +11,6 @@ from email.utils import format_datetime
 from pathlib import Path
 
 import pytest
-from asking import HELLO, KEY, TOOL, ask, read
-from model_server import ModelServer
 
 from oh_kernel.errors import (
     ContentPolicyRefused,
@@ -27,6 +25,8 @@ from oh_kernel.errors import (
 from oh_kernel.events import ImageContent, Message, MessageToolCall, TextContent
 from oh_kernel.llm import RetryPolicy, open_llm
 from oh_kernel.llm.base import ReasoningDelta, TextDelta, ToolCallDelta
+from tests.live.asking import HELLO, KEY, TOOL, ask, read
+from tests.live.model_server import ModelServer
 
 CHAT = "openai:gpt-4o"
 RESPONSES = "openai-responses:gpt-5"

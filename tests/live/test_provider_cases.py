@@ -6,8 +6,6 @@ import time
 from itertools import pairwise
 
 import pytest
-from asking import FAST, HELLO, KEY, ask, read
-from model_server import ModelServer, Request
 
 from oh_kernel.errors import (
     ContextWindowExceeded,
@@ -17,6 +15,8 @@ from oh_kernel.errors import (
 )
 from oh_kernel.events import Message, MessageToolCall
 from oh_kernel.llm import RetryPolicy, open_llm
+from tests.live.asking import FAST, HELLO, KEY, ask, read
+from tests.live.model_server import ModelServer, Request
 
 CHAT = "openai:gpt-4o"
 ANTHROPIC = "anthropic:claude-sonnet-5"
