@@ -2,6 +2,8 @@
 
 import sqlite3
 from dataclasses import dataclass, field
+from functools import partial
+from itertools import chain
 from pathlib import Path
 
 from oh_kernel.errors import StoreError
@@ -65,6 +67,26 @@ def is_damage(error: BaseException) -> bool:
 def is_moved(error: BaseException) -> bool:
     """Whether SQLite found that the file no longer has its name."""
     return bool(getattr(error, "sqlite_errorcode", 0) == sqlite3.SQLITE_READONLY_DBMOVED)
+
+
+def require_binary(path: Path) -> None:
+    """Raise if the file holds no zero byte, as every page of a database does: it is a text file,
+    and to repair it would put it out of its owner's way.
+    """
+    try:
+        with path.open("rb") as file:
+            first = file.read(65_536)
+            pieces = chain([first], iter(partial(file.read, 65_536), b""))
+            if not first or any(b"\0" in piece for piece in pieces):
+                return
+    except FileNotFoundError:
+        return  # it can only be made anew
+    except OSError as error:
+        raise unusable(path, error) from error
+    raise StoreError(
+        f"{path} is no event log but a text file; it was left as it is.",
+        remedy="Set OPENHANDS_STORE_PATH to a file of its own.",
+    )
 
 
 def unusable(path: Path, error: Exception) -> StoreError:

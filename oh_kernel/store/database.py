@@ -23,7 +23,15 @@ from urllib.parse import quote
 
 from oh_kernel.errors import StoreError
 from oh_kernel.store import schema
-from oh_kernel.store.damage import DamagedRow, RepairReport, is_busy, is_damage, is_moved, unusable
+from oh_kernel.store.damage import (
+    DamagedRow,
+    RepairReport,
+    is_busy,
+    is_damage,
+    is_moved,
+    require_binary,
+    unusable,
+)
 from oh_kernel.store.filesystem import JournalMode, journal_mode_for, make_private
 from oh_kernel.store.lockfile import Mark
 from oh_kernel.store.losses import marks_ahead, record_losses, was_emptied
@@ -154,6 +162,7 @@ class Database:
                 f"The event log {self.path} is damaged: {error}.",
                 remedy="Open it for writing to have it repaired; if it was, check the disk.",
             ) from error
+        require_binary(self.path)
         self._repairs_left -= 1
         with repair_lock(self.path):
             if self._was_repaired_elsewhere():

@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import hashlib
+import os
 import shutil
 import sqlite3
 import weakref
@@ -66,7 +67,8 @@ class EventStore:
         `label` names this writer (its notebook) to others that want the same conversation. The
         journal is chosen by file system unless given.
         """
-        path = Path(file).expanduser().absolute()
+        # Links are followed: locks lie beside the file itself, whatever names lead to it.
+        path = Path(os.path.realpath(Path(file).expanduser()))
         return cls(path, read_only=read_only, label=label, journal=journal)
 
     @property

@@ -169,3 +169,17 @@ def test_log_that_was_removed_on_purpose_begins_anew(tmp_path: Path) -> None:
     with EventStore.open(file) as store:
         assert store.repair_report is None
         assert store.append("c", message("one again")) == 0
+
+
+def test_links_to_one_file_are_one_store(tmp_path: Path) -> None:
+    (tmp_path / "real").mkdir()
+    (tmp_path / "link.db").symlink_to(tmp_path / "real" / "events.db")
+    (tmp_path / "folder").symlink_to(tmp_path / "real")
+    with EventStore.open(tmp_path / "link.db") as store:
+        store.append("c", message("one"))
+        for name in ("real/events.db", "folder/events.db"):
+            with EventStore.open(tmp_path / name) as other:
+                assert len(list(other.iterate("c"))) == 1
+                with pytest.raises(ConversationInUse):
+                    other.append("c", message("two"))
+    assert sorted(os.listdir(tmp_path)) == ["folder", "link.db", "real"]

@@ -1,6 +1,7 @@
 """A damaged event log opens all the same, keeps what can be read, and says what is gone (EV-01)."""
 
 import json
+import os
 import random
 import shutil
 import sqlite3
@@ -402,3 +403,14 @@ def test_database_of_another_program_is_left_alone(tmp_path: Path) -> None:
     with pytest.raises(StoreError, match="another program"):
         EventStore.open(file)
     assert file.read_bytes() == before
+
+
+def test_text_file_is_refused_and_left_as_it_is(tmp_path: Path) -> None:
+    path = tmp_path / "notes.txt"
+    path.write_text("remember the milk\n" * 1000)
+    path.chmod(0o644)
+    before = path.read_bytes()
+    with pytest.raises(StoreError, match="no event log but a text file"):
+        EventStore.open(path)
+    assert path.read_bytes() == before and path.stat().st_mode & 0o777 == 0o644
+    assert [name for name in os.listdir(tmp_path) if name != "locks"] == ["notes.txt"]
