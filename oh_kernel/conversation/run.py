@@ -108,8 +108,6 @@ class Run:
         await self._log.set_status(status)
         return status
 
-    # -- steps -------------------------------------------------------------------------------
-
     async def _steps(self) -> Status:
         approved = self._log.open_calls  # of a reply that waited for a person
         if approved and await self._execute(approved) is not None:
@@ -171,8 +169,6 @@ class Run:
                 self._log.delta(part)
         raise ModelError("The model's reply ended without its end.", remedy="Run the cell again.")
 
-    # -- calls -------------------------------------------------------------------------------
-
     async def _execute(self, calls: Sequence[ActionEvent]) -> Status | None:
         """Carry out `calls` in order; a call that finishes the turn is the last of its reply."""
         status = None
@@ -206,8 +202,6 @@ class Run:
 
     def _show(self, call_id: str, text: str) -> None:
         self._log.delta(ToolOutput(call_id, self._log.mask(text)))
-
-    # -- confirmation ------------------------------------------------------------------------
 
     async def _asked(self, questions: list[Question]) -> bool:
         """Have a person decide; False when the run ends here and waits for one."""
@@ -248,8 +242,6 @@ class Run:
             if decision is not None and not decision.approved:
                 await self._log.append(rejection(call, decision.reason))
         return True
-
-    # -- stopping ----------------------------------------------------------------------------
 
     async def _interruptible(self, work: Coroutine[Any, Any, T]) -> T:
         """The result of `work`; `Stopped` when it was told to stop and had nothing to say."""

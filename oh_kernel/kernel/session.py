@@ -63,8 +63,6 @@ class NotebookSession:
         self._said_what_leaves = False
         self._told: set[str] = set()  # remarks on logs
 
-    # -- turns -----------------------------------------------------------------------------------
-
     async def turn(
         self, prompt: str, *, new: bool = False, overrides: dict[str, object] | None = None
     ) -> TurnResult:
@@ -129,8 +127,6 @@ class NotebookSession:
         self._known_cells = last_count(shell)
         hidden = {*shell.user_ns_hidden, "skills"}
         return [summary(shell.user_ns, hidden, settings.context), cells]
-
-    # -- commands --------------------------------------------------------------------------------
 
     async def new(self) -> str:
         """Begin a new conversation with the next turn."""
@@ -221,8 +217,6 @@ class NotebookSession:
             await self._conversation.aclose()
         if self._store is not None:
             self._store.close()
-
-    # -- what stands behind it -------------------------------------------------------------------
 
     def _open_store(self, settings: Settings) -> EventStore:
         if self._store is None:

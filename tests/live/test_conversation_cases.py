@@ -217,7 +217,7 @@ def test_complete_output_is_saved_beside_the_log_and_goes_with_it(work: Path) ->
     turns = [calls(call("terminal", {"command": "seq 20000"}, "a")), say("done")]
     with Scripted(work, turns) as scripted:
         scripted.ask()
-        store = scripted.conversation._store
+        store = scripted.conversation._core.store
         (saved,) = store.outputs_of(scripted.conversation.id).iterdir()
         assert saved.read_text().split() == [str(n) for n in range(1, 20_001)]
         assert str(saved) in scripted.told("a").text

@@ -1,0 +1,295 @@
+"""What is done to one conversation, on the agent thread?
+
+Everything here is awaited or called on the agent loop; `conversation.py` is the way in from other
+threads. The store, the model and the tools belong to the conversation and are closed with it.
+"""
+
+import asyncio
+import logging
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from oh_kernel.agents.codeact import CodeActAgent
+from oh_kernel.agents.prompt import system_prompt_event
+from oh_kernel.conversation.confirmation import Approver, Decision, Gate, Unattended
+from oh_kernel.conversation.log import ConversationLog
+from oh_kernel.conversation.recovery import answer_open_calls
+from oh_kernel.conversation.run import STOP_GRACE_S, Run, rejection
+from oh_kernel.conversation.state import Status
+from oh_kernel.conversation.toolbox import Toolbox
+from oh_kernel.errors import ConversationError, ModelNotConfigured, StoreError
+from oh_kernel.events import (
+    ActionEvent,
+    Message,
+    MessageEvent,
+    ObservationEvent,
+    SystemPromptEvent,
+    TextContent,
+)
+from oh_kernel.llm import RetryPolicy, open_llm
+from oh_kernel.llm.base import LLM
+from oh_kernel.security.policies import ConfirmationPolicy, policy_named
+from oh_kernel.security.secrets import SecretMask
+from oh_kernel.settings import Settings
+from oh_kernel.store import HEARTBEAT_S, EventStore, Lease
+from oh_kernel.tools.base import Tool, ToolExecutor
+from oh_kernel.tools.presets import Resources, make_executor, tools_of_preset
+
+logger = logging.getLogger(__name__)
+
+TITLE_CHARS = 60
+RESTARTED = (
+    "[The kernel was restarted since your last step: the variables, imports and the shell session "
+    "from before are gone. Files are as they were left. Check before you rely on anything.]"
+)
+
+
+class Core:
+    """One conversation: its log, its tools, its model, and the run that goes on."""
+
+    def __init__(
+        self,
+        conversation_id: str,
+        settings: Settings,
+        store: EventStore,
+        *,
+        tools: Sequence[type[Tool]],
+        resources: Resources,
+        policy: ConfirmationPolicy | None,
+        unattended: Unattended,
+        llm: LLM | None,
+        label: str,
+    ) -> None:
+        self.id = conversation_id
+        self.settings = settings
+        self.workspace = Path(settings.workspace or Path.cwd()).resolve()
+        self.approver: Approver | None = None
+        self.mask = SecretMask()
+        self.store = store
+        self.log = ConversationLog(store, conversation_id, self.mask)
+        self.log.load()
+        self.decisions: dict[str, Decision] = {}
+        self._was_stored = bool(self.log.events)
+        self._resources = resources
+        self._toolbox = Toolbox(tools, self.workspace, self._executor)
+        self._policy = policy
+        self._unattended = unattended
+        self._llm = llm
+        self._owns_llm = llm is None
+        self._label = label
+        self._lease: Lease | None = None
+        self._heartbeat: asyncio.Task[None] | None = None
+        self._becoming_writer = asyncio.Lock()
+        self._run: Run | None = None
+        self._running: asyncio.Task[Status] | None = None
+        self._hide_key()
+
+    @property
+    def waiting_calls(self) -> tuple[ActionEvent, ...]:
+        """The calls that wait for a decision."""
+        if self.log.status is not Status.WAITING_FOR_CONFIRMATION:
+            return ()
+        return tuple(c for c in self.log.open_calls if c.tool_call_id not in self.decisions)
+
+    def model(self) -> LLM:
+        """The model; raises ModelNotConfigured for a name that means none."""
+        if self._llm is None:
+            self._llm = model_of(self.settings, self.workspace)
+        return self._llm
+
+    async def warm_up(self) -> None:
+        """Do what the first request would have to wait for.
+
+        Whatever goes wrong here goes wrong again, and is told, when the model is asked.
+        """
+        try:
+            await self.model().warm_up()
+        except Exception:
+            logger.debug("the model could not be made ready", exc_info=True)
+
+    async def send(self, text: str, context: Sequence[str]) -> None:
+        """Store a message of the user; `context` is for the model alone."""
+        await self._begin_writing()
+        if self.log.status in (Status.FINISHED, Status.STUCK):
+            await self.log.set_status(Status.IDLE)
+        extended = [TextContent(text=part) for part in context if part]
+        if self._was_stored:
+            extended.insert(0, TextContent(text=RESTARTED))
+            self._was_stored = False
+        message = Message.of("user", text)
+        first = not any(isinstance(event, MessageEvent) for event in self.log.events)
+        await self.log.append(
+            MessageEvent(source="user", llm_message=message, extended_content=extended)
+        )
+        if first:
+            self.store.set_meta(
+                self.id, title=_title(self.mask(text)), workspace=str(self.workspace)
+            )
+
+    async def run(self) -> Status:
+        """One run in a task of its own, which the cancellation of its caller only interrupts."""
+        await self._begin_writing()
+        if self._run is not None:
+            raise ConversationError(
+                "The agent is already running in this conversation.",
+                remedy="Wait for it, stop it, or start another conversation with --new.",
+            )
+        if not any(isinstance(event, MessageEvent) for event in self.log.events):
+            raise ConversationError(
+                "There is nothing to answer yet.", remedy="Call send_message first."
+            )
+        self._run = self._new_run()
+        self._running = asyncio.ensure_future(self._run())
+        try:
+            return await asyncio.shield(self._running)
+        except asyncio.CancelledError:
+            self._run.interrupt()
+            await asyncio.wait({self._running})
+            raise
+        finally:
+            self._run = self._running = None
+            self.decisions.clear()
+            model = self._llm.model if self._llm else ""
+            self.store.set_meta(self.id, status=str(self.log.status), model=model)
+
+    def _new_run(self) -> Run:
+        gate = Gate(
+            self._policy or policy_named(self.settings.policy),
+            unattended=self._unattended,
+            allow=self.settings.allow,
+        )
+        return Run(
+            self.log,
+            CodeActAgent(self.model(), self._toolbox.tools),
+            self._toolbox,
+            gate,
+            approver=self.approver,
+            decisions=self.decisions,
+            max_steps=self.settings.max_steps,
+        )
+
+    def tell_run(self, tell: Callable[[Run], None]) -> None:
+        """Pause or interrupt the run that goes on, if one does."""
+        if self._run is not None:
+            tell(self._run)
+
+    async def decide(self, decision: Decision, call_ids: Sequence[str] | None) -> None:
+        """Take a person's decision about waiting calls, all unless named."""
+        await self._begin_writing()
+        waiting = {call.tool_call_id: call for call in self.waiting_calls}
+        chosen = list(waiting) if call_ids is None else list(call_ids)
+        for call_id in chosen:
+            if call_id not in waiting:
+                raise ConversationError(
+                    f"No call {call_id!r} is waiting.",
+                    remedy=f"Waiting: {', '.join(waiting) or 'none'}.",
+                )
+        for call_id in chosen:
+            if decision.approved:
+                self.decisions[call_id] = decision
+            else:
+                await self.log.append(rejection(waiting[call_id], decision.reason))
+        if not self.log.open_calls and self.log.status is Status.WAITING_FOR_CONFIRMATION:
+            await self.log.set_status(Status.IDLE)
+
+    async def revert(self, event_id: str, reason: str) -> str | None:
+        """Take an edit back and tell the model; the reason why not, if it cannot be done."""
+        event = next((e for e in self.log.events if e.id == event_id), None)
+        if not isinstance(event, ObservationEvent):
+            return f"there is no edit {event_id}"
+        if trouble := self._toolbox.revert(event):
+            return trouble
+        await self._begin_writing()
+        path = getattr(event.observation, "path", "")
+        why = f" Reason: {reason}" if reason else ""
+        note = f"[The user rejected your edit of {path}: the file is as it was before it.{why}]"
+        message = Message.of("user", note)
+        await self.log.append(MessageEvent(source="environment", llm_message=message))
+        return None
+
+    async def use(self, settings: Settings) -> None:
+        """Go on with other settings. Not while the agent runs."""
+        old, self.settings = self.settings, settings
+        self._hide_key()
+        if settings.tools != old.tools:
+            self._toolbox.tools = tools_of_preset(settings.tools)
+            if self._lease is not None:
+                await self._tell_of_tools()
+        if self._owns_llm and self._llm is not None:
+            await self._llm.aclose()
+            self._llm = None
+
+    async def close(self) -> None:
+        """Stop the run, then what it used: tools, the model's connections, the lease."""
+        if self._run is not None and self._running is not None:
+            self._run.interrupt()
+            await asyncio.wait({self._running}, timeout=STOP_GRACE_S)
+        if self._heartbeat is not None:
+            self._heartbeat.cancel()
+        self._toolbox.close()
+        if self._llm is not None:
+            await self._llm.aclose()
+        if self._lease is not None:
+            self._lease.release()
+        self._lease = self._heartbeat = None
+
+    async def _begin_writing(self) -> None:
+        """Become the writer of this conversation, and put right what a dead one left open."""
+        async with self._becoming_writer:
+            if self._lease is None:
+                await self._become_writer()
+
+    async def _become_writer(self) -> None:
+        # On a thread of its own: another process may hold the lock's file for a moment.
+        self._lease = await asyncio.to_thread(self.store.lease, self.id, label=self._label or None)
+        self._heartbeat = asyncio.ensure_future(self._beat(self._lease))
+        self.log.load()  # another process may have written since
+        await answer_open_calls(self.log)
+        await self._tell_of_tools()
+
+    async def _beat(self, lease: Lease) -> None:
+        with suppress(StoreError):  # taken over meanwhile: the next append is told so
+            while True:
+                await asyncio.sleep(HEARTBEAT_S)
+                await lease.beat_async()
+
+    async def _tell_of_tools(self) -> None:
+        """The system prompt, at the start and when the set of tools has changed."""
+        tools = [tool.__name__ for tool in self._toolbox.tools]
+        prompts = [event for event in self.log.events if isinstance(event, SystemPromptEvent)]
+        if not prompts or [tool.kind for tool in prompts[-1].tools] != tools:
+            await self.log.append(system_prompt_event(self._toolbox.tools, self.workspace))
+
+    def _executor(self, tool: type[Tool]) -> ToolExecutor[Any, Any]:
+        return make_executor(tool, self.workspace, self.settings, self._resources)
+
+    def _hide_key(self) -> None:
+        if key := self.settings.api_key:
+            self.mask.add(key.get_secret_value())
+
+
+def model_of(settings: Settings, workspace: Path) -> LLM:
+    """The model that the settings name; raises ModelNotConfigured when they name none."""
+    if settings.model is None:
+        raise ModelNotConfigured(
+            "No model is chosen.",
+            remedy="Set one: OPENHANDS_MODEL=openai:NAME, or ollama:NAME for a local one.",
+        )
+    key = settings.api_key
+    return open_llm(
+        settings.model,
+        base_url=settings.base_url,
+        api_key=key.get_secret_value() if key else None,
+        timeout_s=settings.timeout_s,
+        retry=RetryPolicy(attempts=settings.max_retries),
+        workspace=workspace,
+        stream=settings.stream,
+    )
+
+
+def _title(text: str) -> str:
+    """What a list of conversations says this one is about."""
+    line = " ".join(text.split())
+    return line if len(line) <= TITLE_CHARS else line[: TITLE_CHARS - 1] + "…"
