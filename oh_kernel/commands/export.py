@@ -11,7 +11,8 @@ from oh_kernel.errors import StoreError
 from oh_kernel.events import Event, MessageEvent
 from oh_kernel.settings import load_settings
 from oh_kernel.store import ConversationInfo, EventStore
-from oh_kernel.views.escape import escape
+from oh_kernel.views.escape import escape, one_line, printable
+from oh_kernel.views.markdown import inert_markdown
 from oh_kernel.views.rendered import Rendered
 from oh_kernel.views.static import render_turn
 
@@ -49,7 +50,7 @@ def _pieces(store: EventStore, info: ConversationInfo, form: str) -> Iterator[st
         yield from (line + "\n" for line in store.iterate_json(info.id))
         return
     turns = [render_turn(turn, show_prompt=True, max_chars=WHOLE) for turn in _turns(store, info)]
-    title = info.title or info.id
+    title = printable(one_line(info.title or info.id))
     yield from {"html": _html, "markdown": _markdown, "text": _text}[form](title, turns)
 
 
@@ -74,7 +75,7 @@ def _html(title: str, turns: list[Rendered]) -> Iterator[str]:
 
 
 def _markdown(title: str, turns: list[Rendered]) -> Iterator[str]:
-    yield f"# {title}\n\n"
+    yield f"# {inert_markdown(title)}\n\n"
     yield from (turn.markdown + "\n\n---\n\n" for turn in turns)
 
 

@@ -128,7 +128,7 @@ def _heading(call: Call) -> Rendered:
     purpose = f" {inline_code(summary)}" if summary else ""
     return Rendered(
         html=html,
-        markdown=f"{sign} **{tool}**{purpose} ({facts})",
+        markdown=f"{sign} **{inert_markdown(tool)}**{purpose} ({facts})",
         text=f"{sign} {tool}: {summary} ({facts})" if summary else f"{sign} {tool} ({facts})",
     )
 

@@ -11,7 +11,9 @@ from typing import NamedTuple
 
 _LONE_SURROGATES = re.compile("[\ud800-\udfff]")
 # Tab and newline stay. DEL and the C1 block act on terminals just as the C0 block does.
-_CONTROLS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f]")
+# Those that turn the direction of writing would show a command in another order than it runs in.
+BIDI_CONTROLS = "\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069"
+_CONTROLS = re.compile(f"[\x00-\x08\x0b-\x1f\x7f-\x9f{BIDI_CONTROLS}]")
 _ANSI = re.compile(
     r"\x1b\[[0-?]*[ -/]*[@-~]"  # CSI: colours, cursor movement
     r"|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)?"  # OSC: titles, links

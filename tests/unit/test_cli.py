@@ -237,3 +237,16 @@ def test_export_begins_with_the_first_message(
     stored(store_file, ["one"])
     assert main(["export", "one", "--format", "html"]) == 0
     assert capsys.readouterr().out.count("<hr>") == 1
+
+
+@pytest.mark.parametrize("form", ["html", "markdown", "text"])
+def test_exported_title_does_nothing(
+    form: str, store_file: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    stored(store_file, ["one"])
+    with EventStore.open(store_file) as store:
+        store.set_meta("one", title="\x1b[2J<img src=x onerror=alert(1)>\n# b")
+    assert main(["export", "one", "--format", form]) == 0
+    out = capsys.readouterr().out
+    assert "\x1b" not in out and "\n# b" not in out
+    assert form == "text" or "<img" not in out

@@ -15,7 +15,9 @@ from oh_kernel.views.highlight import code_to_html
 from oh_kernel.views.markdown import inert_markdown, markdown_to_html
 from tests.unit.shown import Shown
 
-VISIBLE = st.text(st.characters(exclude_categories=("Cc", "Cs")))
+VISIBLE = st.text(
+    st.characters(exclude_categories=("Cc", "Cs"), exclude_characters=escape.BIDI_CONTROLS)
+)
 
 
 @pytest.mark.parametrize(
@@ -35,6 +37,11 @@ def test_escaped_text_reads_the_same(text: str) -> None:
 
 def test_controls_and_lone_surrogates_get_a_picture() -> None:
     assert escape.printable("a\x00\x1b[2J\x7f\ud800\tb\n") == "a␀␛[2J␡\ufffd\tb\n"
+
+
+def test_direction_of_writing_cannot_be_turned() -> None:
+    shown = escape.printable("rm \u202e/home\u2066 \u05d0")
+    assert shown == "rm \ufffd/home\ufffd \u05d0"
 
 
 def test_colours_become_spans_and_other_sequences_go() -> None:
