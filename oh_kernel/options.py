@@ -69,6 +69,13 @@ OPTIONS = (
         secret=True,
     ),
     Option(
+        "fallbacks",
+        list,
+        (),
+        "models that are asked, in this order, when the model cannot be reached",
+        metavar="PROVIDER:NAME,...",
+    ),
+    Option(
         "policy",
         str,
         "risky",

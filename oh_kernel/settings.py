@@ -76,6 +76,7 @@ class Settings(BaseModel):
     model: str | None = _option("model")
     base_url: str | None = _option("base_url")
     api_key: SecretStr | None = _option("api_key")
+    fallbacks: Texts = _option("fallbacks")
     policy: Literal["risky", "never", "always"] = _option("policy")
     unattended: Literal["deny", "allow", "fail"] = _option("unattended")
     allow: Texts = _option("allow")

@@ -28,7 +28,7 @@ from oh_kernel.events import (
     SystemPromptEvent,
     TextContent,
 )
-from oh_kernel.llm import RetryPolicy, open_llm
+from oh_kernel.llm import FallbackLLM, RetryPolicy, open_llm
 from oh_kernel.llm.base import LLM
 from oh_kernel.security.policies import ConfirmationPolicy, policy_named
 from oh_kernel.security.secrets import SecretMask
@@ -266,8 +266,9 @@ class Core:
         return make_executor(tool, self.workspace, self.settings, self._resources)
 
     def _hide_key(self) -> None:
-        if key := self.settings.api_key:
-            self.mask.add(key.get_secret_value())
+        for settings in _settings_of_models(self.settings):
+            if key := settings.api_key:
+                self.mask.add(key.get_secret_value())
 
 
 def model_of(settings: Settings, workspace: Path) -> LLM:
@@ -277,7 +278,19 @@ def model_of(settings: Settings, workspace: Path) -> LLM:
             "No model is chosen.",
             remedy="Set one: OPENHANDS_MODEL=openai:NAME, or ollama:NAME for a local one.",
         )
+    models = [_one_model(each, workspace) for each in _settings_of_models(settings)]
+    return FallbackLLM(models) if len(models) > 1 else models[0]
+
+
+def _settings_of_models(settings: Settings) -> list[Settings]:
+    """The settings for the model and for each fallback: with its own provider's key and address."""
+    others = [settings.with_("fallbacks", model=name) for name in settings.fallbacks]
+    return [settings, *others]
+
+
+def _one_model(settings: Settings, workspace: Path) -> LLM:
     key = settings.api_key
+    assert settings.model is not None
     return open_llm(
         settings.model,
         base_url=settings.base_url,

@@ -4,13 +4,15 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from oh_kernel.llm.factory import open_llm
+    from oh_kernel.llm.fallback import FallbackLLM
     from oh_kernel.llm.record import RecordingLLM
     from oh_kernel.llm.retry import RetryPolicy
     from oh_kernel.llm.scripted import ScriptedLLM
 
-__all__ = ["RecordingLLM", "RetryPolicy", "ScriptedLLM", "open_llm"]
+__all__ = ["FallbackLLM", "RecordingLLM", "RetryPolicy", "ScriptedLLM", "open_llm"]
 
 _HOMES = {
+    "FallbackLLM": "fallback",
     "RecordingLLM": "record",
     "RetryPolicy": "retry",
     "ScriptedLLM": "scripted",
