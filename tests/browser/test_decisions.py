@@ -98,3 +98,27 @@ def test_an_applied_edit_is_taken_back_by_reject(lab: Lab, notebook: NotebookPag
     assert source.read_text() == OLD
     (lab.folder / "go").touch()
     expect(output).to_contain_text("Understood.", timeout=15_000)
+
+
+def test_review_opens_the_edits_of_a_turn_again(lab: Lab, notebook: NotebookPage) -> None:
+    source = lab.folder / "mean.py"
+    source.write_text(OLD)
+    script = lab.folder / "review.script.json"
+    script.write_text(json.dumps([SCRIPT[0], {"content": "Corrected."}, {"content": "I see."}]))
+    first = f"%%openhands --model scripted:{script}\nCorrect mean.py."
+    again = f"%%openhands --model scripted:{script}\nGo on."
+    lab.write_notebook("review.ipynb", [first, "%openhands review", again])
+    notebook.open("review.ipynb")
+    notebook.run(0)
+    notebook.wait_done(0)
+    assert source.read_text() != OLD
+    notebook.run(1)
+    notebook.wait_done(1)
+    output = notebook.output(1)
+    output.get_by_role("button", name="Reject edit of mean.py").click()
+    expect(output.get_by_role("region", name="Edit of mean.py")).to_contain_text("taken back")
+    assert source.read_text() == OLD
+    notebook.run(2)  # the next turn tells the model, and ends the review
+    expect(notebook.output(2)).to_contain_text("I see.", timeout=15_000)
+    expect(output.get_by_role("button")).to_have_count(0)
+    expect(output).to_contain_text("taken back")
