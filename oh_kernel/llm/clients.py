@@ -5,7 +5,8 @@ environment (as any HTTP client does), and never retries by itself: `retry.py` d
 """
 
 import importlib
-from dataclasses import dataclass
+import json
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from oh_kernel.errors import ModelAuthError, ModelNotConfigured
@@ -89,6 +90,38 @@ def split_name(model: str, base_url: str | None = None) -> tuple[str, str]:
     )
 
 
+class WholeAnswer:
+    """What the last successful response held, if that was one document and no stream of events.
+
+    A login page, an error in spite of status 200, a server that cannot stream: a client library
+    that reads them as a stream finds nothing in them, and says nothing.
+    """
+
+    def __init__(self) -> None:
+        self.media_type = ""
+        self.text = ""
+
+    async def note(self, response: Any) -> None:
+        """Look at a response (of httpx or httpx2) before anybody else does."""
+        self.media_type = self.text = ""
+        media_type = response.headers.get("content-type", "").partition(";")[0].strip().lower()
+        if response.status_code != 200 or media_type not in ("application/json", "text/html"):
+            return
+        if "content-length" in response.headers:  # a stream of whatever type has none
+            await response.aread()
+            self.text = response.text
+        if media_type == "text/html" or _is_json(self.text):  # half a JSON is an accident
+            self.media_type = media_type
+
+
+def _is_json(text: str) -> bool:
+    try:
+        json.loads(text)
+    except (ValueError, RecursionError):
+        return False
+    return True
+
+
 @dataclass(frozen=True)
 class Client:
     """A model of the library, the HTTP client under it (None: the provider's own), its dialect."""
@@ -96,6 +129,7 @@ class Client:
     model: "Model"
     http: "AsyncClient | None"
     dialect: Dialect
+    answer: WholeAnswer = field(default_factory=WholeAnswer)
 
     async def aclose(self) -> None:
         if self.http is not None:
@@ -124,16 +158,23 @@ def connect(
         # Its own transport (botocore), which finds AWS credentials by its own rules.
         made = provider_class(aws_read_timeout=timeout_s, aws_connect_timeout=CONNECT_TIMEOUT_S)
         return _client(model_class(name, provider=made), None, route, takes_images)
-    http = _http_client(route, timeout_s)
+    answer = WholeAnswer()
+    http = _http_client(route, timeout_s, answer)
     urls = {} if route.fixed_url else {"base_url": base_url or route.base_url}
     key = _key(provider, route, api_key, base_url)
     made = provider_class(api_key=key, http_client=http, **urls)
     if hasattr(made.client, "max_retries"):
         made.client.max_retries = 0
-    return _client(model_class(name, provider=made), http, route, takes_images)
+    return _client(model_class(name, provider=made), http, route, takes_images, answer)
 
 
-def _client(model: "Model", http: "AsyncClient | None", route: Route, takes_images: bool) -> Client:
+def _client(
+    model: "Model",
+    http: "AsyncClient | None",
+    route: Route,
+    takes_images: bool,
+    answer: WholeAnswer | None = None,
+) -> Client:
     profile: dict[str, Any] = dict(model.profile)
     dialect = Dialect(
         kind=route.kind,
@@ -142,13 +183,14 @@ def _client(model: "Model", http: "AsyncClient | None", route: Route, takes_imag
         thinking_field=profile.get("openai_chat_thinking_field"),
         id_chars=profile.get("tool_call_id_length"),
     )
-    return Client(model, http, dialect)
+    return Client(model, http, dialect, answer or WholeAnswer())
 
 
-def _http_client(route: Route, timeout_s: float) -> Any:
+def _http_client(route: Route, timeout_s: float, answer: WholeAnswer) -> Any:
     library = importlib.import_module(route.http)  # with the model library, at first use
     timeout = library.Timeout(timeout_s, connect=min(CONNECT_TIMEOUT_S, timeout_s))
-    return library.AsyncClient(timeout=timeout, follow_redirects=True)
+    hooks = {"response": [answer.note]}
+    return library.AsyncClient(timeout=timeout, follow_redirects=True, event_hooks=hooks)
 
 
 def _key(provider: str, route: Route, api_key: str | None, base_url: str | None) -> str:

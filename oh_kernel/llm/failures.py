@@ -111,6 +111,16 @@ def for_status(
     return _refusal(status, text, code, model, secret)
 
 
+def for_document(media_type: str, text: str, model: str, secret: str | None) -> ModelError:
+    """The error for a document that came, with status 200, in place of a stream of events."""
+    said = _text_in_json(text)
+    words = f": {clean(said, secret)}" if said else ""
+    return ModelRequestRefused(
+        f"{model} answered with a document ({media_type}) instead of a stream{words}.",
+        remedy="Check the base URL; for a server that cannot stream, set stream=no.",
+    )
+
+
 def clean(text: str, secret: str | None = None) -> str:
     """`text` in one line, cut, without the key and without anything that looks like one."""
     if text.lstrip().startswith("<"):

@@ -81,6 +81,7 @@ class ProviderLLM:
             # Here foreign exceptions enter: several libraries' trees, and what slips through them.
             if not _is_failure_of_call(error):
                 raise
+            self._check_was_stream(client)
             raise failures.from_exception(error, self.model, self._api_key) from error
 
     async def aclose(self) -> None:
@@ -120,8 +121,16 @@ class ProviderLLM:
                     yield delta
             response = reply.get()
             if _was_cut_off(response, client):
+                self._check_was_stream(client)
                 raise ModelUnavailable(f"{self.model} broke off in the middle of its reply.")
             yield self._completion(response, client)
+
+    def _check_was_stream(self, client: Client) -> None:
+        """Raise, as asking again cannot help, when a document came where events were wanted."""
+        if self._streams and client.answer.media_type:
+            raise failures.for_document(
+                client.answer.media_type, client.answer.text, self.model, self._api_key
+            )
 
     def _completion(self, response: "ModelResponse", client: Client) -> Completion:
         self._check_not_refused(response)

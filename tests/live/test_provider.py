@@ -585,3 +585,23 @@ def test_ollama_and_keyless_servers() -> None:
         assert ask("ollama:qwen3", server.url + "/v1", api_key=None).text == "Hi."
         assert ask("openai:local", server.url + "/v1", api_key=None).text == "Hi."
         assert server.requests[0].json["model"] == "qwen3"
+
+
+@pytest.mark.parametrize(
+    ("media_type", "body", "said"),
+    [
+        ("text/html", f"<html><body>Log in {KEY}</body></html>", "text/html"),
+        ("application/json", json.dumps({"error": {"message": f"bad key {KEY}"}}), "bad key ***"),
+        ("application/json; charset=utf-8", json.dumps({"choices": []}), "stream=no"),
+    ],
+)
+@pytest.mark.parametrize("model", EVERY)
+def test_document_in_place_of_a_stream_is_told_and_not_asked_for_again(
+    model: str, media_type: str, body: str, said: str
+) -> None:
+    answer = {"status": 200, "body": body, "headers": {"content-type": media_type}}
+    with ModelServer([{"fail_for_ever": answer}]) as server:
+        with pytest.raises(ModelRequestRefused) as caught:
+            ask(model, base(model, server))
+        assert len(server.requests) == 1
+    assert said in str(caught.value) and KEY not in str(caught.value)
