@@ -160,6 +160,10 @@ class Conversation:
         """`run` for callers on an event loop. Cancelling it stops the agent, in good order."""
         return await _on_agent_loop(self._core.run())
 
+    def check_at_rest(self) -> None:
+        """Raise ConversationError while the agent runs: no other turn can begin."""
+        self._core.check_at_rest()
+
     def open_model(self) -> None:
         """Have the model there; raises ModelNotConfigured for a name that means none."""
         self._core.model()

@@ -99,6 +99,14 @@ class Core:
             self._llm = model_of(self.settings, self.workspace)
         return self._llm
 
+    def check_at_rest(self) -> None:
+        """Raise ConversationError while the agent runs."""
+        if self._run is not None:
+            raise ConversationError(
+                "The agent is already running in this conversation.",
+                remedy="Wait for it, or stop it with %openhands stop or the stop button.",
+            )
+
     async def warm_up(self) -> None:
         """Do what the first request would have to wait for.
 
@@ -131,11 +139,7 @@ class Core:
     async def run(self) -> Status:
         """One run in a task of its own, which the cancellation of its caller only interrupts."""
         await self._begin_writing()
-        if self._run is not None:
-            raise ConversationError(
-                "The agent is already running in this conversation.",
-                remedy="Wait for it, stop it, or start another conversation with --new.",
-            )
+        self.check_at_rest()
         if not any(isinstance(event, MessageEvent) for event in self.log.events):
             raise ConversationError(
                 "There is nothing to answer yet.", remedy="Call send_message first."

@@ -92,6 +92,8 @@ class NotebookSession:
 
     async def _ready(self, settings: Settings, *, new: bool) -> Conversation:
         """The conversation, set to take a turn; raises for what a turn could not begin with."""
+        if self._conversation is not None:
+            self._conversation.check_at_rest()  # the agent's own code may ask for a turn
         if new:
             await self.new()
         self._close_review()
@@ -131,6 +133,7 @@ class NotebookSession:
     async def new(self) -> str:
         """Begin a new conversation with the next turn."""
         if self._conversation is not None:
+            self._conversation.check_at_rest()
             await self._conversation.aclose()
             self._conversation = None
         self._known_cells = 0

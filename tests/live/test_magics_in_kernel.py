@@ -8,6 +8,7 @@ import pytest
 
 from oh_kernel.credentials import stored_key
 from oh_kernel.kernel.commands import usage
+from oh_kernel.store import EventStore
 from tests.live.kernel_client import Kernel, running_kernel
 from tests.outputs import final_text
 
@@ -135,3 +136,24 @@ def test_resume_takes_the_first_characters_of_an_id(kernel: Kernel) -> None:
     assert conversation_id in kernel.run(f"%openhands resume {conversation_id[:8]}").text
     assert conversation_id in kernel.run("%openhands status").text
     assert "The newest are" in kernel.run("%openhands resume ffffffffffff").text
+
+
+def test_agents_own_code_cannot_begin_a_turn(tmp_path: Path) -> None:
+    inner = "print(get_ipython().run_cell_magic('openhands', '--new', 'inner task'))"
+    turns = [
+        {"tool_calls": [{"name": "ipython", "arguments": {"code": inner}}]},
+        {"content": "outer done"},
+    ]
+    script = tmp_path / "script.json"
+    script.write_text(json.dumps(turns))
+    store = tmp_path / "events.sqlite"
+    env = {"OPENHANDS_MODEL": f"scripted:{script}", "OPENHANDS_STORE_PATH": str(store)}
+    with running_kernel(tmp_path, **env) as kernel:
+        result = kernel.run("%%openhands\nouter task", deadline_s=30)
+        text = final_text(result.messages)
+        assert "already running" in text and "outer done" in text
+    with EventStore.open(store) as opened:
+        (info,) = opened.conversations()
+        assert not any(
+            "inner task" in e.to_json() for e in opened.iterate(info.id) if e.kind == "MessageEvent"
+        )
