@@ -26,6 +26,16 @@ _SINGLE_BYTE = [
 ]  # fmt: skip
 _DOUBLE_BYTE = ["cp932", "euc_jp", "cp949", "gb18030", "big5"]
 _HIGH_BYTES = re.compile(rb"[\x80-\xff]+")
+_FEW = 2  # characters that one may meet by accident
+_KANA = re.compile("[\u3041-\u3096\u30a1-\u30fa]")
+_HANZI = re.compile("[\u4e00-\u9fff]")
+# Half-width kana, Greek, Cyrillic, box drawing and what no Japanese types.
+_NOT_JAPANESE = re.compile(
+    "[^\x00-\x7f\u2010-\u2312\u25a0-\u266f\u3000-\u30ff\u4e00-\u9fff\uff01-\uff5e\uffe5]"
+)
+# The punctuation of GB 2312 and its first level of characters, which are nearly all of any text.
+_EVERYDAY_CHINESE = re.compile(rb"(?:[\xa1\xa3\xb0-\xd7][\xa1-\xfe])*")
+_ASCII = bytes(range(128))
 
 
 @dataclass(frozen=True)
@@ -125,6 +135,8 @@ def _is_mostly_utf8(sample: bytes) -> bool:
 def _legacy_charset(sample: bytes) -> str:
     from charset_normalizer import from_bytes  # heavy: its tables, and only legacy files need it
 
+    if certain := _east_asian_charset(sample):
+        return certain
     in_runs = _has_runs_of_high_bytes(sample)
     readings = [
         (-match.coherence, name != "cp1252", rank, name)
@@ -134,6 +146,30 @@ def _legacy_charset(sample: bytes) -> str:
     ]
     # Short Western texts look equally good in many charsets; cp1252 is then the likeliest.
     return min(readings)[-1] if readings else "cp1252"
+
+
+def _east_asian_charset(sample: bytes) -> str | None:
+    """The charset in which the sample reads as wholly Japanese or Chinese text, however short.
+
+    Statistics need more text than a few comments in a file; but that bytes of another charset
+    make kana, or only everyday Chinese characters, hardly happens.
+    """
+    for name in ("cp932", "euc_jp"):
+        text = _read_strictly(sample, name)
+        if len(_KANA.findall(text)) >= _FEW and not _NOT_JAPANESE.search(text):
+            return name
+    is_chinese = _EVERYDAY_CHINESE.fullmatch(sample.translate(None, _ASCII))
+    hanzi = _HANZI.findall(_read_strictly(sample, "gb2312"))
+    is_korean = not _HANZI.search(_read_strictly(sample, "euc_kr") or "\u4e00")
+    return "gb18030" if is_chinese and len(hanzi) >= _FEW and not is_korean else None
+
+
+def _read_strictly(sample: bytes, name: str) -> str:
+    """The sample read in this charset; empty when it cannot be."""
+    try:
+        return sample.decode(name)
+    except UnicodeDecodeError:
+        return ""
 
 
 def _has_runs_of_high_bytes(sample: bytes) -> bool:

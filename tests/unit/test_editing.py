@@ -236,3 +236,24 @@ def test_unified_diff_names_only_what_changed() -> None:
         "--- a/f.py\n+++ b/f.py\n@@ -1,3 +1,3 @@\n a\n-b\n+B\n c"
     )
     assert unified_diff("same\n", "same\n") == ""
+
+
+@pytest.mark.parametrize(
+    ("encoding", "text"),
+    [
+        ("cp932", "# 設定ファイル\nkey = 値\n"),
+        ("cp932", "日本語のテキストです。\r\nfoo = 1\r\nあいう\r\n"),
+        ("cp932", "/* コメント */\nint main(void) {} // 終わり\n"),
+        ("euc_jp", "# 設定ファイル\nkey = 値\n"),
+        ("gb18030", "# 配置文件\nname = 张三\n"),
+        ("gb18030", "你好，世界\n"),
+        ("cp949", "# 설정 파일\n이름 = 홍길동\n"),
+        ("cp1252", "Größe: 5 m², 25°C, 30°C\n"),
+        ("cp1252", "‚abc‘ „Öl“ Ærø ƒ(x)\n"),
+    ],
+)
+def test_few_words_of_a_legacy_charset_are_read_and_edited(encoding: str, text: str) -> None:
+    file = FileText.from_bytes("few.txt", text.encode(encoding))
+    assert file.text == text.replace("\r\n", "\n")
+    word = text.split()[-1]
+    assert file.replaced(word, word * 2).data == text.replace(word, word * 2).encode(encoding)
