@@ -152,6 +152,11 @@ def connect(
             f"{provider} models are at one address; a base URL cannot be set for them.",
             remedy="Leave it out, or name the model openai:NAME with that base URL.",
         )
+    if base_url and not base_url.lower().startswith(("http://", "https://")):
+        raise ModelNotConfigured(
+            f"The base URL {base_url!r} is no address.",
+            remedy="It begins with http:// or https://, as in http://localhost:8000/v1.",
+        )
     model_class = _load("models", route.model, route)
     provider_class = _load("providers", route.provider, route)
     if provider == "bedrock":

@@ -314,7 +314,15 @@ def test_dropped_connection_and_nobody_listening() -> None:
         url = server.url
     with pytest.raises(ModelUnavailable, match="cannot be reached") as caught:
         ask(CHAT, url + "/v1")
+    assert f"at {url}/v1:" in caught.value.message
     assert "base URL" in caught.value.remedy
+
+
+def test_the_address_that_is_told_holds_no_password() -> None:
+    with pytest.raises(ModelUnavailable) as caught:
+        ask(CHAT, "http://me:hunter2@127.0.0.1:9/v1")
+    assert "at http://127.0.0.1:9/v1:" in str(caught.value)
+    assert "hunter2" not in str(caught.value)
 
 
 def test_silent_server_is_given_up_after_the_timeout() -> None:
@@ -605,3 +613,9 @@ def test_document_in_place_of_a_stream_is_told_and_not_asked_for_again(
             ask(model, base(model, server))
         assert len(server.requests) == 1
     assert said in str(caught.value) and KEY not in str(caught.value)
+
+
+@pytest.mark.parametrize("url", ["localhost:8000/v1", "not a url", "ftp://models.example"])
+def test_base_url_that_is_no_address_is_told_at_once(url: str) -> None:
+    with pytest.raises(ModelNotConfigured, match="http://"):
+        ask(CHAT, url)
