@@ -35,7 +35,11 @@ class OpenHandsError(Exception):
         self.remedy = remedy
 
     def __str__(self) -> str:
-        return f"{self.message} {self.remedy}".rstrip()
+        if not self.remedy:
+            return self.message
+        # What others said is quoted at the end of some messages, without a full stop.
+        stop = "" if self.message.endswith((".", "!", "?", ":", "\n")) else "."
+        return f"{self.message}{stop} {self.remedy}"
 
     def _render_traceback_(self) -> list[str]:
         """What IPython shows for it: one line instead of a traceback."""

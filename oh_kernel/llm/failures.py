@@ -52,8 +52,8 @@ KEY_LIKE = re.compile(
 )
 
 
-def from_exception(error: Exception, model: str, secret: str | None) -> ModelError:
-    """The error to raise for what the model library or its HTTP client raised."""
+def from_exception(error: Exception, model: str, secret: str | None, url: str = "") -> ModelError:
+    """The error to raise for what the model library or its HTTP client raised, asking `url`."""
     # Only called after a request was made, so the model library is imported already.
     from pydantic_ai import exceptions as library
 
@@ -69,8 +69,8 @@ def from_exception(error: Exception, model: str, secret: str | None) -> ModelErr
             )
         case library.ModelConnectionError():
             return ModelUnavailable(
-                f"{model} cannot be reached: {clean(_cause(error), secret)}.",
-                remedy="Check the network, the proxy and the base URL.",
+                f"{model} cannot be reached{_at(url)}: {clean(_cause(error), secret)}.",
+                remedy=_remedy_for_unreached(model, url),
             )
         case library.ModelAPIError():
             code = error.provider_error_code or error.provider_error_type or ""
@@ -83,8 +83,8 @@ def from_exception(error: Exception, model: str, secret: str | None) -> ModelErr
             )
         case _:
             return ModelUnavailable(
-                f"The connection to {model} failed: {clean(_cause(error), secret)}.",
-                remedy="Check the network, the proxy and the base URL.",
+                f"The connection to {model}{_at(url)} failed: {clean(_cause(error), secret)}.",
+                remedy=_remedy_for_unreached(model, url),
             )
 
 
@@ -196,6 +196,21 @@ def _refusal(status: int, text: str, code: str, model: str, secret: str | None) 
     return ModelRequestRefused(
         f"{model} refused the request ({status}): {said}",
         remedy="Send another message to go on, or start a new conversation.",
+    )
+
+
+def _at(url: str) -> str:
+    """Where a model was looked for, without a password in the address."""
+    shown = re.sub(r"//[^/@]*@", "//", url).rstrip("/")
+    return f" at {shown}" if shown else ""
+
+
+def _remedy_for_unreached(model: str, url: str) -> str:
+    if not re.match(r"https?://(localhost|127\.|\[::1\])", url):
+        return "Check the network, the proxy and the base URL (option base_url)."
+    start = "ollama serve" if model.startswith("ollama:") else "start the server there"
+    return (
+        f"Is it running? If not: {start}. Else set the base URL (option base_url) to where it is."
     )
 
 

@@ -82,7 +82,8 @@ class ProviderLLM:
             if not _is_failure_of_call(error):
                 raise
             self._check_was_stream(client)
-            raise failures.from_exception(error, self.model, self._api_key) from error
+            url = client.model.base_url or ""
+            raise failures.from_exception(error, self.model, self._api_key, url) from error
 
     async def aclose(self) -> None:
         client, self._client = self._client, None

@@ -100,7 +100,9 @@ class RetryingLLM:
         asked = error.retry_after_s
         waits = f"; the provider asks to wait {asked:.0f} s" if asked is not None else ""
         tries = "1 request" if failed == 1 else f"{failed} requests"
-        final = type(error)(f"{error.message} (after {tries}{waits})", remedy=error.remedy)
+        final = type(error)(
+            f"{error.message.rstrip('.')} (after {tries}{waits}).", remedy=error.remedy
+        )
         final.retry_after_s = asked
         return final
 

@@ -36,7 +36,7 @@ def notices(items: list[Any]) -> list[RetryNotice]:
 
 def test_failure_for_ever_ends_after_six_requests() -> None:
     inner = ScriptedLLM([ModelUnavailable("down", remedy="Wait.")])
-    with pytest.raises(ModelUnavailable, match=r"down \(after 6 requests\) Wait\."):
+    with pytest.raises(ModelUnavailable, match=r"down \(after 6 requests\)\. Wait\."):
         ask(RetryingLLM(inner, POLICY))
     assert len(inner.requests) == 6
 
