@@ -37,11 +37,17 @@ def from_file(path: Path) -> Layer:
     except FileNotFoundError:
         return {}
     except (OSError, UnicodeDecodeError) as error:
-        raise SettingsError(f"{path} cannot be read: {error}.") from error
+        raise SettingsError(
+            f"{path} cannot be read: {error}.",
+            remedy="Make it a readable UTF-8 text, or take it away.",
+        ) from error
     try:
         values = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
-        raise SettingsError(f"{path} is not valid TOML: {error}.") from error
+        raise SettingsError(
+            f"{path} is not valid TOML: {error}.",
+            remedy='A line of it is NAME = VALUE, with quotes around texts: policy = "risky".',
+        ) from error
     for name in values:
         if option_named(name).secret:
             raise SettingsError(

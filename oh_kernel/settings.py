@@ -5,6 +5,7 @@ environment, what was set in this notebook, the flags of one turn.
 """
 
 import os
+import re
 from collections.abc import Mapping
 from difflib import get_close_matches
 from pathlib import Path
@@ -12,6 +13,7 @@ from typing import Annotated, Any, Literal, NamedTuple, Self, cast
 
 import platformdirs
 from pydantic import (
+    AfterValidator,
     BaseModel,
     BeforeValidator,
     ConfigDict,
@@ -64,6 +66,13 @@ def _absolute(value: object) -> object:
     return Path(value).expanduser().absolute() if isinstance(value, str | Path) else value
 
 
+def _address(value: str | None) -> str | None:
+    """Without its scheme, an address would be asked again and again, in vain; "" is none."""
+    if value and not re.match(r"https?://[^/\s]", value):
+        raise ValueError("not an HTTP address")
+    return value or None
+
+
 Texts = Annotated[tuple[str, ...], BeforeValidator(_parts)]
 Folder = Annotated[Path, BeforeValidator(_absolute)]
 
@@ -74,7 +83,7 @@ class Settings(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", protected_namespaces=())
 
     model: str | None = _option("model")
-    base_url: str | None = _option("base_url")
+    base_url: Annotated[str | None, AfterValidator(_address)] = _option("base_url")
     api_key: SecretStr | None = _option("api_key")
     fallbacks: Texts = _option("fallbacks")
     policy: Literal["risky", "never", "always"] = _option("policy")
@@ -241,6 +250,8 @@ def _refusal(option: Option, given: Given) -> SettingsError:
 def _allowed(option: Option) -> str:
     if option.choices:
         return "one of " + ", ".join(option.choices)
+    if option.metavar == "URL":
+        return "an address that begins with http:// or https://"
     limit = "" if option.minimum is None else f" of at least {option.minimum:g}"
     unit = f" ({option.unit})" if option.unit else ""
     return {

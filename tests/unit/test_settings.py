@@ -153,6 +153,13 @@ def test_wrong_values_name_their_place(config_file: Path) -> None:
         load(config_file)
 
 
+def test_an_address_without_its_scheme_is_refused(config_file: Path) -> None:
+    with pytest.raises(SettingsError, match="begins with http:// or https://"):
+        load(config_file, {"base_url": "localhost:11434"})
+    local = load(config_file, {"model": "openai:a", "base_url": "http://localhost:11434/v1"})
+    assert local.with_(base_url="").base_url is None
+
+
 def test_a_wrong_key_is_not_printed(config_file: Path) -> None:
     with pytest.raises(SettingsError) as refused:
         load(config_file, {"api_key": ["sk-secret"]})
