@@ -1,6 +1,7 @@
 """Where are the keys that `login` was given? In the keyring where there is one, else a file."""
 
 import os
+import stat
 import tomllib
 from pathlib import Path
 from typing import Any
@@ -33,17 +34,20 @@ def store_key(provider: str, key: str, folder: Path) -> str:
 def _read(path: Path) -> dict[str, str]:
     try:
         mode = path.stat().st_mode
-        text = path.read_text("utf-8")
+        if os.name == "posix" and stat.S_ISREG(mode) and mode & 0o077:
+            raise SettingsError(
+                f"{path} can be read by others (mode {mode & 0o777:03o}).",
+                remedy=f"Run: chmod 600 '{path}'",
+            )
+        return {name: str(key) for name, key in tomllib.loads(path.read_text("utf-8")).items()}
     except FileNotFoundError:
         return {}
-    if os.name == "posix" and mode & 0o077:
+    except OSError as error:
         raise SettingsError(
-            f"{path} can be read by others (mode {mode & 0o777:03o}).",
-            remedy=f"Run: chmod 600 '{path}'",
-        )
-    try:
-        return {name: str(key) for name, key in tomllib.loads(text).items()}
-    except tomllib.TOMLDecodeError as error:
+            f"{path} cannot be read: {error.strerror}.",
+            remedy="It is to be a file of your own; take away what is there.",
+        ) from error
+    except ValueError as error:  # not TOML, or not UTF-8; neither quotes a key
         raise SettingsError(
             f"{path} is damaged: {error}.", remedy="Delete it and run %openhands login again."
         ) from error
