@@ -93,11 +93,28 @@ def migrate(connection: sqlite3.Connection, steps: Sequence[str] = MIGRATIONS) -
         raise
 
 
+def _identity(connection: sqlite3.Connection) -> tuple[int, int, int]:
+    """Version, application and number of declarations, all of one moment.
+
+    Read one by one, a file that another process has just made would look like half of each.
+    """
+    own = not connection.in_transaction
+    if own:
+        connection.execute("BEGIN")
+    try:
+        # First, since it is what begins the reading.
+        [tables] = connection.execute("SELECT count(*) FROM sqlite_schema").fetchone()
+        [version] = connection.execute("PRAGMA user_version").fetchone()
+        [application] = connection.execute("PRAGMA application_id").fetchone()
+        return int(version), int(application), int(tables)
+    finally:
+        if own and connection.in_transaction:
+            connection.execute("ROLLBACK")
+
+
 def read_version(connection: sqlite3.Connection, known: int = len(MIGRATIONS)) -> int:
     """The version of the file; raises for a newer one and for a database of another program."""
-    version = int(connection.execute("PRAGMA user_version").fetchone()[0])
-    application = connection.execute("PRAGMA application_id").fetchone()[0]
-    tables = connection.execute("SELECT count(*) FROM sqlite_schema").fetchone()[0]
+    version, application, tables = _identity(connection)
     if application != APPLICATION_ID and (application or version or tables):
         raise StoreError(
             "The file chosen for the event log is a database of another program.",
