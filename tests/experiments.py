@@ -5,6 +5,9 @@ The full runs write their counts to docs/measurements.md, a line each.
 
 import os
 import platform
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import date
 from pathlib import Path
 
@@ -23,6 +26,18 @@ failed, and when. Times are of a shared machine with two cores; compare them wit
 def count(usual: int, *, long: int) -> int:
     """How often an experiment is repeated in this run."""
     return long if LONG else usual
+
+
+@contextmanager
+def measured(what: str, **figures: object) -> Iterator[dict[str, object]]:
+    """An experiment: its figures, those added to the yielded dictionary, failures and seconds."""
+    began, failures = time.monotonic(), 1
+    try:
+        yield figures
+        failures = 0
+    finally:
+        seconds = round(time.monotonic() - began)
+        record(what, **figures, failures=failures, seconds=seconds)
 
 
 def record(what: str, **figures: object) -> None:

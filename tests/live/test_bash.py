@@ -15,6 +15,7 @@ import pytest
 from oh_kernel.errors import SessionError
 from oh_kernel.sessions.bash import BashSession, Outcome
 from oh_kernel.sessions.bash_protocol import Handover, Record, RecordScanner
+from tests.experiments import measured
 
 Scenario = Callable[[BashSession], Awaitable[None]]
 
@@ -444,7 +445,8 @@ def test_many_commands_leak_nothing(tmp_path: Path, handover: Handover, count: i
         await run(session, "true")
         assert len(os.listdir(f"/proc/{session.pid}/fd")) == shell_fds
 
-    play(scenario, tmp_path, handover=handover)
+    with measured(f"commands in one shell, handed over by {handover}", tries=count):
+        play(scenario, tmp_path, handover=handover)
 
 
 @pytest.mark.parametrize("name", ["\x1f\x1d\x1e", "new\nline", "%s\\033[31m", "日本 ç"])

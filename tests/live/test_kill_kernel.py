@@ -24,7 +24,7 @@ import pytest
 from oh_kernel.events import ActionEvent, AgentErrorEvent, Event, MessageEvent, ToolResultEvent
 from oh_kernel.store import EventStore
 from tests.conversations import Scripted, assert_each_call_answered_once
-from tests.experiments import count, record
+from tests.experiments import count, measured
 from tests.live.agent_kernel import (
     AgentKernel,
     agent_kernel,
@@ -133,7 +133,11 @@ def test_kill_at_any_moment(tmp_path: Path) -> None:
     work = tmp_path / "work"
     dice = random.Random(int(os.environ.get("OH_SEED", "11")))
     places: Counter[str] = Counter()
-    with ModelServer(script(work)) as server, ExitStack() as stack:
+    with (
+        measured("kill -9 of the kernel", kills=KILLS) as figures,
+        ModelServer(script(work)) as server,
+        ExitStack() as stack,
+    ):
         kernel = stack.enter_context(agent_kernel(tmp_path, server))
         whole = whole_run(kernel, work)
         for n in range(KILLS):
@@ -145,7 +149,7 @@ def test_kill_at_any_moment(tmp_path: Path) -> None:
             check_traces(after, traces(work))
             check_calls_answered(server.requests[-1].json["messages"])
             places[place_of(before)] += 1
-    record("kill -9 of the kernel", kills=KILLS, failures=0, **dict(sorted(places.items())))
+        figures.update(sorted(places.items()))
 
 
 def kill_after(kernel: AgentKernel, seconds: float) -> tuple[str | None, list[Event]]:
@@ -258,18 +262,18 @@ def test_kill_between_store_and_views(tmp_path: Path) -> None:
     calls = [e.tool_call_id for e in events if isinstance(e, ActionEvent)]
     whole = Whole(shape(events), calls, 0.0)
     moments = sorted({1 + n * len(events) // KILLS_AT_EVENTS for n in range(KILLS_AT_EVENTS)})
-    for at in moments:
-        store = tmp_path / f"{at}.sqlite"
-        before = run_with_bomb(work, answers_file, store, at=at)
-        assert len(before) == at  # stored before anybody is told
-        turns = [*script(work), {"content": "Going on."}]  # for a kill behind the answer
-        with Scripted(work, turns, store_path=store, conversation_id="c") as scripted:
-            assert scripted.ask("go on") == "finished"
-            after = list(scripted.conversation.events)
-            assert_each_call_answered_once(scripted.llm.requests[-1])
-        check_log(before, after, whole)
-        check_traces(after, traces(work))
-    record("kill -9 between the store and the views", kills=len(moments), failures=0)
+    with measured("kill -9 between the store and the views", kills=len(moments)):
+        for at in moments:
+            store = tmp_path / f"{at}.sqlite"
+            before = run_with_bomb(work, answers_file, store, at=at)
+            assert len(before) == at  # stored before anybody is told
+            turns = [*script(work), {"content": "Going on."}]  # for a kill behind the answer
+            with Scripted(work, turns, store_path=store, conversation_id="c") as scripted:
+                assert scripted.ask("go on") == "finished"
+                after = list(scripted.conversation.events)
+                assert_each_call_answered_once(scripted.llm.requests[-1])
+            check_log(before, after, whole)
+            check_traces(after, traces(work))
 
 
 def run_with_bomb(work: Path, answers_file: Path, store: Path, *, at: int) -> list[Event]:

@@ -19,6 +19,7 @@ WRITER = """
 import itertools, os, sys
 from oh_kernel.events import Message, MessageEvent, TextContent
 from oh_kernel.store import EventStore
+from tests.experiments import measured
 
 store = EventStore.open(sys.argv[1], label="victim.ipynb", journal=sys.argv[2])
 for number in itertools.count():
@@ -89,8 +90,9 @@ def test_kill_loses_nothing_with_a_rollback_journal(tmp_path: Path) -> None:
 @pytest.mark.long
 @pytest.mark.timeout(1800)
 def test_kill_five_hundred_times_loses_no_acknowledged_event(tmp_path: Path) -> None:
-    for seed in range(1, 26):
-        kill_again_and_again(tmp_path / f"{seed}.db", 20, seed=seed)
+    with measured("kill -9 of a process that appends", kills=500):
+        for seed in range(1, 26):
+            kill_again_and_again(tmp_path / f"{seed}.db", 20, seed=seed)
 
 
 def test_EV_03_second_process_is_refused_until_the_first_is_killed(tmp_path: Path) -> None:

@@ -14,6 +14,7 @@ from oh_kernel.errors import ConversationInUse, StoreError, StoreVersionError
 from oh_kernel.events import Message, MessageEvent, TextContent, event_from_json
 from oh_kernel.store import EventStore, schema
 from oh_kernel.store.carve import Pages
+from tests.experiments import measured
 
 PAGE = 4096
 Damage = Callable[[Path], None]
@@ -250,7 +251,8 @@ def test_damage_at_random_places(tmp_path: Path) -> None:
 @pytest.mark.long
 @pytest.mark.timeout(1800)
 def test_damage_at_a_thousand_random_places(tmp_path: Path) -> None:
-    damage_copies_at_random(tmp_path, range(100, 1100))
+    with measured("damage to the database at random places", tries=1000):
+        damage_copies_at_random(tmp_path, range(100, 1100))
 
 
 def large_log(file: Path, events: int = 400) -> list[str]:
