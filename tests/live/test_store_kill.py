@@ -14,12 +14,12 @@ from oh_kernel.errors import ConversationInUse
 from oh_kernel.events import Message, MessageEvent, TextContent
 from oh_kernel.store import EventStore
 from oh_kernel.store.filesystem import JournalMode
+from tests.experiments import measured
 
 WRITER = """
 import itertools, os, sys
 from oh_kernel.events import Message, MessageEvent, TextContent
 from oh_kernel.store import EventStore
-from tests.experiments import measured
 
 store = EventStore.open(sys.argv[1], label="victim.ipynb", journal=sys.argv[2])
 for number in itertools.count():
