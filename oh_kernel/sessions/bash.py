@@ -46,6 +46,8 @@ _FOREVER = math.inf
 _LOOK_S = 0.1
 # How long a shell that ought to be at its prompt may be silent before it is set up again.
 _PROMPT_LOST_S = 0.3
+# How long a C-c may take to end what it struck, before it is asked whether it missed.
+_STRUCK_S = 0.2
 _SYNC_S = 0.1
 _SYNC_TRIES = 20
 
@@ -193,8 +195,13 @@ class BashSession:
         """C-c for the running command; what came of it within `grace_s`."""
         assert self._pty is not None, "nothing was started"
         self._typed = self._interrupted = True
-        if self.running:
+        if self._ended is not None and self.running:
+            struck = self._pty.foreground
             await self._pty.interrupt()
+            await asyncio.wait({self._ended}, timeout=min(_STRUCK_S, grace_s))
+            # It may have struck the shell while that started a program, which then runs on.
+            if self.running and self._pty.foreground != struck:
+                await self._pty.interrupt()
         return await self.follow(timeout_s=grace_s)
 
     async def restart(self) -> None:

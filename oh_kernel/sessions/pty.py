@@ -63,6 +63,15 @@ class PtyProcess:
         except OSError:
             return 0
 
+    @property
+    def foreground(self) -> tuple[int, object]:
+        """The foreground group, and something that differs once its leader runs another program."""
+        group = self.foreground_group
+        try:
+            return group, image_of(group)
+        except _psutil().Error:  # the leader has ended
+            return group, None
+
     def set_line_mode(self) -> None:
         """Undo what programs did to the terminal: whole lines, no echo, C-c is a signal."""
         termios.tcsetattr(self._fd, termios.TCSANOW, self._attributes)

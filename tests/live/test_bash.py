@@ -483,6 +483,22 @@ def test_shell_that_stops_itself_goes_on(tmp_path: Path, handover: Handover) -> 
     play(scenario, tmp_path, handover=handover)
 
 
+def test_interrupt_while_a_program_is_being_started(tmp_path: Path) -> None:
+    async def scenario(session: BashSession) -> None:
+        for _ in range(40):  # about every tenth C-c used to strike before the program was there
+            printed = asyncio.Event()
+            running = asyncio.ensure_future(
+                session.run("echo on; sleep 1000", on_output=lambda text, it=printed: it.set())
+            )
+            await asyncio.wait_for(printed.wait(), 10)
+            running.cancel()
+            await asyncio.wait({running})
+            done = await session.interrupt(5)
+            assert (done.ending, done.exit_code) == ("finished", 130)
+
+    play(scenario, tmp_path)
+
+
 def fields_of(pieces: list[bytes | Record]) -> tuple[bytes, list[Record]]:
     output = b"".join(piece for piece in pieces if isinstance(piece, bytes))
     return output, [piece for piece in pieces if isinstance(piece, Record)]
