@@ -16,34 +16,20 @@ from typing import Any
 from oh_kernel.events import Message
 from oh_kernel.llm.base import LLM, Completion, Delta, ToolSpec, Usage
 from oh_kernel.llm.canonical import Canonical
+from oh_kernel.llm.wrapped import WrappedLLM
 
 FORMAT = 1
 
 
-class RecordingLLM:
+class RecordingLLM(WrappedLLM):
     """Any model, with its replies appended to `path` (readable by its owner alone)."""
 
     def __init__(
         self, inner: LLM, path: Path | str, *, workspace: Path | str | None = None
     ) -> None:
-        self._inner = inner
+        super().__init__(inner)
         self._path = Path(path)
         self._canonical = Canonical(workspace)
-
-    @property
-    def model(self) -> str:
-        return self._inner.model
-
-    @property
-    def takes_images(self) -> bool:
-        return self._inner.takes_images
-
-    async def warm_up(self) -> None:
-        """Have the first request start without delay."""
-        await self._inner.warm_up()
-
-    async def aclose(self) -> None:
-        await self._inner.aclose()
 
     async def stream(
         self, messages: Sequence[Message], tools: Sequence[ToolSpec]

@@ -15,6 +15,7 @@ from oh_kernel.errors import (
 from oh_kernel.events import Message
 from oh_kernel.llm.base import LLM, Completion, Delta, RetryNotice, ToolSpec
 from oh_kernel.llm.pricing import total
+from oh_kernel.llm.wrapped import WrappedLLM
 
 
 @dataclass(frozen=True)
@@ -38,7 +39,7 @@ class RetryPolicy:
         return max(spread, asked_s) if asked_s is not None else spread
 
 
-class RetryingLLM:
+class RetryingLLM(WrappedLLM):
     """Asks `inner` until there is an answer, within a `RetryPolicy`.
 
     Each failure that asking again may mend is told by a `RetryNotice` before the wait. Empty
@@ -46,23 +47,8 @@ class RetryingLLM:
     """
 
     def __init__(self, inner: LLM, policy: RetryPolicy | None = None) -> None:
-        self._inner = inner
+        super().__init__(inner)
         self._policy = policy or RetryPolicy()
-
-    @property
-    def model(self) -> str:
-        return self._inner.model
-
-    @property
-    def takes_images(self) -> bool:
-        return self._inner.takes_images
-
-    async def warm_up(self) -> None:
-        """Have the first request start without delay."""
-        await self._inner.warm_up()
-
-    async def aclose(self) -> None:
-        await self._inner.aclose()
 
     async def stream(
         self, messages: Sequence[Message], tools: Sequence[ToolSpec]
