@@ -33,7 +33,7 @@ def layer_of(values: Mapping[str, object], origin: str) -> Layer:
 def from_file(path: Path) -> Layer:
     """What config.toml says; no file says nothing."""
     try:
-        text = path.read_text("utf-8")
+        text = path.read_text("utf-8-sig")
     except FileNotFoundError:
         return {}
     except (OSError, UnicodeDecodeError) as error:

@@ -21,7 +21,7 @@ from oh_kernel.security.policies import ConfirmationPolicy
 from oh_kernel.settings import Settings, load_settings
 from oh_kernel.store import EventStore
 from oh_kernel.tools.base import Tool
-from oh_kernel.tools.presets import Resources, tools_of_preset
+from oh_kernel.tools.presets import Resources, tool_named, tools_of_preset
 
 T = TypeVar("T")
 
@@ -46,7 +46,7 @@ class Conversation:
         api_key: str | None = None,
         store_path: str | Path | None = None,
         conversation_id: str | None = None,
-        tools: str | Sequence[type[Tool]] | None = None,
+        tools: str | Sequence[type[Tool] | str] | None = None,
         policy: str | ConfirmationPolicy | None = None,
         max_steps: int | None = None,
         settings: Settings | None = None,
@@ -67,7 +67,7 @@ class Conversation:
             "max_steps": max_steps,
         }
         flags = {name: value for name, value in given.items() if value is not None}
-        settings = settings.with_(**flags) if settings else load_settings(flags)
+        settings = (settings or load_settings()).with_("Conversation(...)", **flags)
         self.id = conversation_id or new_id()
         self._own_store = None if store else EventStore.open(settings.store_file)
         store = store or self._own_store
@@ -235,11 +235,11 @@ class Conversation:
 
 
 def _chosen_tools(
-    tools: str | Sequence[type[Tool]] | None, settings: Settings
+    tools: str | Sequence[type[Tool] | str] | None, settings: Settings
 ) -> tuple[type[Tool], ...]:
     if tools is None or isinstance(tools, str):
         return tools_of_preset(tools or settings.tools)
-    return tuple(tools)
+    return tuple(tool_named(tool) if isinstance(tool, str) else tool for tool in tools)
 
 
 async def _on_agent_loop(coro: Coroutine[Any, Any, T]) -> T:

@@ -5,7 +5,7 @@ Store first, then the projection, then the listeners: nobody sees an event that 
 
 import logging
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 from oh_kernel.conversation.metrics import Metrics
@@ -19,7 +19,7 @@ from oh_kernel.events import (
     utc_now,
 )
 from oh_kernel.events.messages import Projection
-from oh_kernel.llm.base import Delta
+from oh_kernel.llm.base import Delta, ReasoningDelta, TextDelta, ToolCallDelta
 from oh_kernel.store import EventStore
 
 logger = logging.getLogger(__name__)
@@ -113,8 +113,9 @@ class ConversationLog:
         await self.append(status_event(status), ends_turn=status is not Status.RUNNING)
 
     def delta(self, delta: Passing) -> None:
-        """Tell the listeners of something that is on its way."""
-        self._tell(lambda listener: listener.delta(delta))
+        """Tell the listeners of something that is on its way, secrets masked."""
+        shown = self._masked_delta(delta)
+        self._tell(lambda listener: listener.delta(shown))
 
     def mask(self, text: str) -> str:
         """`text` without secrets."""
@@ -158,6 +159,15 @@ class ConversationLog:
         text = event.to_json()
         masked = self._mask(text)
         return event if masked == text else event_from_json(masked)
+
+    def _masked_delta(self, delta: Passing) -> Passing:
+        match delta:
+            case TextDelta() | ReasoningDelta() | ToolOutput():
+                return replace(delta, text=self._mask(delta.text))
+            case ToolCallDelta():
+                return replace(delta, arguments=self._mask(delta.arguments))
+            case _:
+                return delta
 
     def _tell(self, tell: Callable[[Listener], None]) -> None:
         for listener in tuple(self._listeners):

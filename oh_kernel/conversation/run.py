@@ -41,6 +41,10 @@ from oh_kernel.tools.base import ToolContext
 T = TypeVar("T")
 
 STOPPED_CALL = "Tool call interrupted before completion. The conversation was paused."
+HOLDS_SECRET = (
+    "Not run: the call holds a secret value, which is kept out of the log. Have the program read "
+    "it from where it is stored instead."
+)
 CANCELLED_CALL = "Tool call cancelled by interrupt."
 # How long a tool that is told to stop may take to say how far it got. Its own deadlines are
 # shorter; this one is for a tool that has none.
@@ -135,12 +139,20 @@ class Run:
         completion = await self._ask()
         events = self._agent.events(completion, self._log.unique_call_id)
         stored = [await self._log.append(event) for event in events]
+        for event, kept in zip(events, stored, strict=True):
+            if isinstance(event, ActionEvent) and isinstance(kept, ActionEvent):
+                await self._refuse_if_masked(event, kept)
         if any(isinstance(event, MessageEvent) for event in stored):
             return Status.FINISHED
         calls = self._log.open_calls
         if (questions := self._gate.questions(calls)) and not await self._asked(questions):
             return Status.WAITING_FOR_CONFIRMATION
         return await self._execute(self._log.open_calls)
+
+    async def _refuse_if_masked(self, call: ActionEvent, kept: ActionEvent) -> None:
+        """What the log does not hold must not be run, and what it holds instead makes no sense."""
+        if kept.action != call.action:
+            await self._log.append(_error(kept, HOLDS_SECRET))
 
     async def _ask(self) -> Completion:
         """The model's next reply. What was shown of one that is stopped half way is kept."""
@@ -189,7 +201,7 @@ class Run:
         context = ToolContext(
             workspace=self._toolbox.workspace,
             call_id=call.tool_call_id,
-            show=lambda text: self._show(call.tool_call_id, text),
+            show=lambda text: self._log.delta(ToolOutput(call.tool_call_id, text)),
             make_room=lambda: self._log.delta(NativeOutput(call.tool_call_id)),
         )
         try:
@@ -199,9 +211,6 @@ class Run:
         except Exception as error:
             return _error(call, f"Error executing tool '{call.tool_name}': {error}")
         return _observed(call, observation)
-
-    def _show(self, call_id: str, text: str) -> None:
-        self._log.delta(ToolOutput(call_id, self._log.mask(text)))
 
     async def _asked(self, questions: list[Question]) -> bool:
         """Have a person decide; False when the run ends here and waits for one."""

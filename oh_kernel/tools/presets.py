@@ -44,6 +44,16 @@ def tools_of_preset(name: str) -> tuple[type[Tool], ...]:
     return PRESETS[name]
 
 
+def tool_named(name: str) -> type[Tool]:
+    """The tool of this name, whichever preset it is in."""
+    known = {tool.name: tool for preset in PRESETS.values() for tool in preset}
+    if name not in known:
+        raise SettingsError(
+            f"There is no tool {name!r}.", remedy=f"Choose among: {', '.join(known)}."
+        )
+    return known[name]
+
+
 def make_executor(
     tool: type[Tool], workspace: Path, settings: Settings, resources: Resources
 ) -> ToolExecutor[Any, Any]:

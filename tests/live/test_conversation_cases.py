@@ -6,8 +6,10 @@ from pathlib import Path
 import pytest
 
 from oh_kernel.conversation.conversation import Conversation
+from oh_kernel.errors import SettingsError
 from oh_kernel.events import (
     AgentErrorEvent,
+    Event,
     MessageEvent,
     ObservationEvent,
     ToolResultEvent,
@@ -225,3 +227,32 @@ def test_complete_output_is_saved_beside_the_log_and_goes_with_it(work: Path) ->
     with EventStore.open(path) as opened:
         opened.delete(cid)
     assert not saved.exists()
+
+
+def test_call_with_a_secret_in_it_is_refused_and_shown_nowhere(work: Path) -> None:
+    key = "sk-live-0123456789"
+    turns = [calls(call("terminal", {"command": f"echo {key} > leak"}, "a")), say("done")]
+    with Scripted(work, turns, api_key=key) as scripted:
+        shown: list[str] = []
+
+        class Watch:
+            def event(self, event: Event) -> None:
+                shown.append(event.to_json())
+
+            def delta(self, delta: object) -> None:
+                shown.append(repr(delta))
+
+        scripted.conversation.subscribe(Watch())
+        assert scripted.ask() == "finished"
+        assert "holds a secret" in scripted.told("a").text
+        assert key not in "".join(shown)
+        assert not (work / "leak").exists()
+
+
+def test_tools_may_be_named(work: Path) -> None:
+    with Scripted(work, [say("hi")], tools=["terminal", "finish"]) as scripted:
+        scripted.ask()
+        prompt = scripted.conversation.events[0].to_json()
+        assert "TerminalTool" in prompt and "FileEditorTool" not in prompt
+    with pytest.raises(SettingsError, match=r"no tool 'terminl'.*terminal"):
+        Scripted(work, [], tools=["terminl"])
