@@ -21,11 +21,13 @@ from oh_kernel.events import (
     SecurityRisk,
     TextContent,
 )
-from oh_kernel.events.text import parsed_json
+from oh_kernel.events.text import parsed_json, without_lone_surrogates
 from oh_kernel.llm.base import Completion
 from oh_kernel.tools.base import Tool
 
 ERROR_CHARS = 1000
+QUOTED_CHARS = 800  # of arguments that cannot be read
+NAME_CHARS = 100  # of a name that the model made up
 NOT_RUN_AFTER_FINISH = "Not run: the call came after finish in the same reply."
 
 # Names that models know from other agents.
@@ -107,7 +109,7 @@ def _action_event(
 def _tool_named(name: str, tools: Mapping[str, type[Tool]]) -> type[Tool]:
     tool = tools.get(name) or tools.get(_ALIASES.get(name, ""))
     if tool is None:
-        shown = name[:100]
+        shown = name[:NAME_CHARS]
         raise BadCall(f"Tool '{shown}' not found. Available: {list(tools)}")
     return tool
 
@@ -125,10 +127,8 @@ def _understood(call: MessageToolCall, tool: type[Tool]) -> tuple[Action, Securi
     try:
         action = tool.action.model_validate(arguments)
     except ValidationError as error:
-        given = f"Parameters provided: {sorted(arguments)}"[:ERROR_CHARS]
-        raise BadCall(
-            f"Error validating tool '{tool.name}': {_in_words(error)}. {given}"
-        ) from error
+        wrong = f"{_in_words(error)}. Parameters provided: {sorted(arguments)}"
+        raise BadCall(f"Error validating tool '{tool.name}': {wrong[:ERROR_CHARS]}") from error
     text = summary if isinstance(summary, str) and summary.strip() else None
     return action, risk, text
 
@@ -138,16 +138,18 @@ def _parsed(raw: str, tool_name: str) -> dict[str, Any]:
         # Not strict: models leave raw newlines and tabs in strings, which can only mean themselves.
         value = parsed_json(raw, strict=False)
     except ValueError as error:
+        quoted = repr(raw[:QUOTED_CHARS])[:QUOTED_CHARS]  # control characters take four each
         raise BadCall(
             f"Error validating tool '{tool_name}': {error}. Arguments: unparseable JSON "
-            f"{raw[: ERROR_CHARS - 200]!r}. Send the whole call again as one JSON object."
+            f"{quoted}. Send the whole call again as one JSON object."
         ) from error
     if not isinstance(value, dict):
         raise BadCall(
             f"Error validating tool '{tool_name}': the arguments are a JSON "
             f"{type(value).__name__}, not an object."
         )
-    return value
+    mended: dict[str, Any] = without_lone_surrogates(value)
+    return mended
 
 
 def _risk(value: object) -> SecurityRisk:
@@ -178,6 +180,6 @@ def _branches(annotation: Any) -> tuple[Any, ...]:
 def _in_words(error: ValidationError) -> str:
     parts = []
     for item in error.errors(include_url=False, include_input=False)[:5]:
-        where = ".".join(str(step) for step in item["loc"]) or "arguments"
+        where = ".".join(str(step)[:NAME_CHARS] for step in item["loc"]) or "arguments"
         parts.append(f"{where}: {item['msg']}")
     return "; ".join(parts)

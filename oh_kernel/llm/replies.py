@@ -45,8 +45,8 @@ def _plain_reasoning(parts: "Sequence[ThinkingPart]") -> str:
 def _calls(response: "ModelResponse", kind: Kind) -> list[MessageToolCall]:
     return [
         MessageToolCall(
-            id=call.tool_call_id,
-            name=call.tool_name,
+            id=without_lone_surrogates(call.tool_call_id),
+            name=without_lone_surrogates(call.tool_name),
             arguments=_written_arguments(call, kind),
             origin="responses" if kind == "responses" else "completion",
         )

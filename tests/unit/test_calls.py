@@ -149,3 +149,22 @@ def test_what_is_no_json_for_others_is_an_error_and_no_crash(size: str) -> None:
     call, error = events(("terminal", f'{{"colour": "red", "size": {size}}}'))
     assert isinstance(call, ActionEvent) and call.action is None
     assert isinstance(error, AgentErrorEvent) and len(error.error) < 2 * ERROR_CHARS
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        {"colour": "red", "k" * 5000: 1},
+        {"colour": "red", **{f"{i}" * 30: 1 for i in range(500)}},
+        "\x00" * 3000,
+        "9" * 6000,
+    ],
+    ids=["long_name", "many_names", "control_characters", "long_number"],
+)
+def test_an_error_quotes_little_of_what_the_model_made_up(arguments: dict[str, Any] | str) -> None:
+    assert len(error(arguments)) <= ERROR_CHARS + 200
+
+
+def test_half_a_surrogate_pair_in_arguments_becomes_a_replacement_character() -> None:
+    action = one('{"colour": "x\\ud83d \\ud83d\\ude00"}').action
+    assert isinstance(action, PaintAction) and action.colour == "x\ufffd \U0001f600"
