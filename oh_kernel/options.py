@@ -159,6 +159,7 @@ OPTIONS = (
         unit="times",
         minimum=0,
     ),
+    Option("images", bool, True, "send plots and pictures to the model, which must take them"),
     Option("stream", bool, True, "show the model's words as they come"),
     Option(
         "python_timeout_s",

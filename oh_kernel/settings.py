@@ -99,6 +99,7 @@ class Settings(BaseModel):
     )
     timeout_s: float = _option("timeout_s")
     max_retries: int = _option("max_retries")
+    images: bool = _option("images")
     stream: bool = _option("stream")
     python_timeout_s: float = _option("python_timeout_s")
     terminal_no_change_timeout_s: float = _option("terminal_no_change_timeout_s")

@@ -302,6 +302,7 @@ def _one_model(settings: Settings, workspace: Path) -> LLM:
         timeout_s=settings.timeout_s,
         retry=RetryPolicy(attempts=settings.max_retries),
         workspace=workspace,
+        takes_images=settings.images,
         stream=settings.stream,
     )
 

@@ -130,3 +130,20 @@ def test_events_of_the_command_answer_each_call_once(work: Path, tmp_path: Path)
 
     events, _ = as_command(work, tmp_path / "s.sqlite", "yes")
     assert_each_call_answered_once(events_to_messages(events))
+
+
+@pytest.mark.parametrize("images", ["yes", "no"])
+def test_plot_goes_to_a_model_that_takes_images(work: Path, tmp_path: Path, images: str) -> None:
+    code = "import matplotlib.pyplot as plt; plt.plot([1, 3, 2]); plt.show()"
+    with ModelServer([turn(("ipython", {"code": code})), {"content": "I see."}]) as server:
+        env = {**environment(server, tmp_path / "s.sqlite", "yes"), "OPENHANDS_IMAGES": images}
+        done = subprocess.run(
+            [sys.executable, "-m", "oh_kernel.cli", "run", "-C", str(work), "plot it"],
+            env={**os.environ, **env},
+            capture_output=True,
+            text=True,
+            timeout=60,
+        )
+        assert done.returncode == 0, done.stderr
+        sent = server.requests[-1].body.decode()
+        assert ("data:image/png;base64," in sent) is (images == "yes")
