@@ -14,6 +14,7 @@ from oh_kernel.conversation.metrics import Metrics
 from oh_kernel.conversation.remarks import remarks
 from oh_kernel.conversation.run import Run
 from oh_kernel.conversation.state import Status
+from oh_kernel.conversation.turns import answer_of, turns_of
 from oh_kernel.events import ActionEvent, Event, new_id
 from oh_kernel.llm.base import LLM
 from oh_kernel.loop import on_agent_thread, run_blocking, spawn
@@ -159,6 +160,17 @@ class Conversation:
     async def arun(self) -> Status:
         """`run` for callers on an event loop. Cancelling it stops the agent, in good order."""
         return await _on_agent_loop(self._core.run())
+
+    @property
+    def answer(self) -> str:
+        """The agent's last word of the last turn; "" while there is none."""
+        turns = turns_of(self.events)
+        return answer_of(turns[-1]) if turns else ""
+
+    @property
+    def model_name(self) -> str:
+        """The model as it calls itself; raises ModelNotConfigured for a name that means none."""
+        return self._core.model().model
 
     def check_at_rest(self) -> None:
         """Raise ConversationError while the agent runs: no other turn can begin."""

@@ -154,7 +154,8 @@ class Core:
             raise
         finally:
             self._run = self._running = None
-            self.decisions.clear()
+            if self.log.status is not Status.WAITING_FOR_CONFIRMATION:
+                self.decisions.clear()
             model = self._llm.model if self._llm else ""
             self.store.set_meta(self.id, status=str(self.log.status), model=model)
 
@@ -182,19 +183,23 @@ class Core:
     async def decide(self, decision: Decision, call_ids: Sequence[str] | None) -> None:
         """Take a person's decision about waiting calls, all unless named."""
         await self._begin_writing()
-        waiting = {call.tool_call_id: call for call in self.waiting_calls}
-        chosen = list(waiting) if call_ids is None else list(call_ids)
+        undecided = [call.tool_call_id for call in self.waiting_calls]
+        is_waiting = self.log.status is Status.WAITING_FOR_CONFIRMATION
+        # Those approved but not yet run, too: until then a person may think again.
+        open_calls = {c.tool_call_id: c for c in self.log.open_calls} if is_waiting else {}
+        chosen = list(undecided if call_ids is None else dict.fromkeys(call_ids))
         for call_id in chosen:
-            if call_id not in waiting:
+            if call_id not in open_calls:
                 raise ConversationError(
                     f"No call {call_id!r} is waiting.",
-                    remedy=f"Waiting: {', '.join(waiting) or 'none'}.",
+                    remedy=f"Waiting: {', '.join(open_calls) or 'none'}.",
                 )
         for call_id in chosen:
             if decision.approved:
                 self.decisions[call_id] = decision
             else:
-                await self.log.append(rejection(waiting[call_id], decision.reason))
+                self.decisions.pop(call_id, None)
+                await self.log.append(rejection(open_calls[call_id], decision.reason))
         if not self.log.open_calls and self.log.status is Status.WAITING_FOR_CONFIRMATION:
             await self.log.set_status(Status.IDLE)
 

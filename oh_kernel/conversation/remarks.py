@@ -17,11 +17,15 @@ def remarks(store: EventStore, conversation_id: str, unknown_events: int) -> tup
         found.append(str(report))
     if unknown_events:
         found.append(
-            f"{_events(unknown_events)} of this conversation are of a kind that this version does "
-            "not know; they are kept as they are and not sent to the model."
+            f"{_events(unknown_events)} of this conversation {_are(unknown_events)} of a kind that "
+            "this version does not know; kept as written and not sent to the model."
         )
     return tuple(found)
 
 
 def _events(count: int) -> str:
     return f"{count} event{'' if count == 1 else 's'}"
+
+
+def _are(count: int) -> str:
+    return "is" if count == 1 else "are"

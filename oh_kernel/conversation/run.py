@@ -242,6 +242,8 @@ class Run:
         calls = self._log.open_calls
         spoken = bool(calls) and self._user_spoke_since(self._log.position(calls[-1]))
         asked = {question.call.tool_call_id for question in self._gate.questions(calls)}
+        if calls and not (asked or spoken or self._was_decided(calls)):
+            return False  # a policy that is milder by now is no answer
         for call in calls:
             decision = self._decisions.get(call.tool_call_id)
             if decision is None and spoken:
@@ -251,6 +253,20 @@ class Run:
             if decision is not None and not decision.approved:
                 await self._log.append(rejection(call, decision.reason))
         return True
+
+    def _was_decided(self, calls: Sequence[ActionEvent]) -> bool:
+        """Whether a person has decided about any call of the reply that `calls` are left of."""
+        if any(call.tool_call_id in self._decisions for call in calls):
+            return True
+        reply = {
+            event.tool_call_id
+            for event in self._log.events
+            if isinstance(event, ActionEvent) and event.llm_response_id == calls[0].llm_response_id
+        }
+        return any(
+            isinstance(event, UserRejectObservation) and event.tool_call_id in reply
+            for event in self._log.events
+        )
 
     async def _interruptible(self, work: Coroutine[Any, Any, T]) -> T:
         """The result of `work`; `Stopped` when it was told to stop and had nothing to say."""

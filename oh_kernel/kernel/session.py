@@ -3,6 +3,7 @@
 import asyncio
 import weakref
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any
 
 from oh_kernel.conversation.confirmation import Unattended
@@ -11,7 +12,8 @@ from oh_kernel.conversation.lookup import stored_conversation
 from oh_kernel.conversation.metrics import Metrics, metrics_of
 from oh_kernel.conversation.state import Status
 from oh_kernel.conversation.toolbox import edits_of
-from oh_kernel.errors import OpenHandsError
+from oh_kernel.conversation.turns import answer_of, turns_of
+from oh_kernel.errors import OpenHandsError, SettingsError
 from oh_kernel.events import (
     ConversationErrorEvent,
     Event,
@@ -19,7 +21,6 @@ from oh_kernel.events import (
     MessageEvent,
     ObservationEvent,
 )
-from oh_kernel.events.tools import Observation
 from oh_kernel.kernel.notes import Table
 from oh_kernel.kernel.recent_cells import last_count, recent_cells
 from oh_kernel.kernel.turn_view import FrontEnd, Review, TurnView, changed_files
@@ -78,7 +79,7 @@ class NotebookSession:
         try:
             await conversation.asend_message(prompt, context=await self._context(settings))
             self._say_what_was_found(view, conversation)
-            self._say_what_leaves(view, settings)
+            self._say_what_leaves(view, settings, conversation)
             await conversation.arun()
         except OpenHandsError:
             if not _ended_by_error(conversation.events[start:]):
@@ -98,6 +99,7 @@ class NotebookSession:
             await self.new()
         self._close_review()
         conversation = self._open_conversation(settings)
+        _check_workspace(settings, conversation)
         await conversation.use(settings)
         conversation.open_model()
         return conversation
@@ -109,13 +111,16 @@ class NotebookSession:
         for remark in new:
             view.transcript.notice(remark)
 
-    def _say_what_leaves(self, view: TurnView, settings: Settings) -> None:
+    def _say_what_leaves(
+        self, view: TurnView, settings: Settings, conversation: Conversation
+    ) -> None:
         """Once a session, in its first turn."""
         if not self._said_what_leaves:
             self._said_what_leaves = True
             is_file = str(settings.model).startswith(("scripted:", "replay:"))
             text = NOTHING_LEAVES if is_file else WHAT_LEAVES
-            view.transcript.notice(text.format(model=settings.model))
+            model = conversation.model_name
+            view.transcript.notice(text.format(model=model))
 
     async def _context(self, settings: Settings) -> list[str]:
         """What the model is told of the notebook. Looked up on main, where the namespace lives."""
@@ -151,7 +156,8 @@ class NotebookSession:
         """What the agent is doing."""
         if self._conversation is None:
             return "No conversation yet in this notebook."
-        return f"{self._conversation.id}: {_in_words(self._conversation)}"
+        model = self.settings.model or "none"
+        return f"{self._conversation.id}: {_in_words(self._conversation)}\nModel: {model}"
 
     def pause(self) -> str:
         """Stop before the next step."""
@@ -183,16 +189,17 @@ class NotebookSession:
         caption = f"The store has {store.size_bytes() / 1e6:.1f} MB: {store.path}"
         return Table(headings, rows, caption)
 
-    def cost(self) -> dict[str, object]:
+    def cost(self) -> Table:
         """Tokens and cost of this conversation."""
         metrics = self._conversation.metrics if self._conversation else Metrics()
-        return {
-            "model calls": metrics.calls,
-            "tokens in": metrics.prompt_tokens,
-            "of these from a cache": metrics.cache_read_tokens,
-            "tokens out": metrics.completion_tokens,
-            "cost": metrics.cost_in_words,
-        }
+        rows = [
+            ("model calls", metrics.calls),
+            ("tokens in", metrics.prompt_tokens),
+            ("of these from a cache", metrics.cache_read_tokens),
+            ("tokens out", metrics.completion_tokens),
+            ("price", metrics.cost_in_words),
+        ]
+        return Table(("this conversation", "so far"), rows)
 
     def tools(self) -> list[dict[str, object]]:
         """The tools that the agent has, and what their descriptions say first."""
@@ -254,15 +261,13 @@ class NotebookSession:
             self._review = None
 
 
-def turns_of(events: Sequence[Event]) -> list[list[Event]]:
-    """The events of each turn; a turn begins with a message of the user."""
-    turns: list[list[Event]] = []
-    for event in events:
-        if isinstance(event, MessageEvent) and event.source == "user":
-            turns.append([])
-        if turns:
-            turns[-1].append(event)
-    return turns
+def _check_workspace(settings: Settings, conversation: Conversation) -> None:
+    wanted = Path(settings.workspace or Path.cwd()).resolve()
+    if settings.workspace is not None and wanted != conversation.workspace:
+        raise SettingsError(
+            f"This conversation works in {conversation.workspace}, not in {wanted}.",
+            remedy="Begin another one there with --new, or set the workspace back.",
+        )
 
 
 def _ended_by_error(events: Sequence[Event]) -> bool:
@@ -280,19 +285,8 @@ def turn_result(conversation: Conversation, events: Sequence[Event]) -> TurnResu
         steps=sum(isinstance(event, LLMCompletionLogEvent) for event in events),
         tokens=metrics.tokens,
         cost_usd=metrics.cost_usd if priced else None,
-        files_changed=changed_files(edits_of(events)),
+        files_changed=changed_files(edits_of(events), conversation.workspace),
     )
-
-
-def answer_of(events: Sequence[Event]) -> str:
-    """The agent's last word: what it finished with, or its last message."""
-    for event in reversed(events):
-        match event:
-            case ObservationEvent(tool_name="finish", observation=Observation() as said):
-                return said.text
-            case MessageEvent(source="agent"):
-                return event.llm_message.text
-    return ""
 
 
 async def _on_main(look: Callable[[], list[str]]) -> list[str]:
@@ -302,7 +296,8 @@ async def _on_main(look: Callable[[], list[str]]) -> list[str]:
 def _in_words(conversation: Conversation) -> str:
     count = sum(isinstance(e, MessageEvent) and e.source == "user" for e in conversation.events)
     waiting = len(conversation.waiting_calls)
-    asked = f", {waiting} calls wait for a decision" if waiting else ""
+    asked = f", waiting for a decision: {waiting}" if waiting else ""
     state = "cut off" if conversation.status is Status.RUNNING else conversation.status
-    line = f"{count} messages, {len(conversation.events)} events, {state}{asked}."
+    messages = "1 message" if count == 1 else f"{count} messages"
+    line = f"{messages}, {len(conversation.events)} events, {state}{asked}."
     return "\n".join([line, *conversation.remarks])

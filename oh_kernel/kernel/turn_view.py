@@ -247,7 +247,7 @@ class Review:
         self._decisions.close()
 
 
-def changed_files(edits: Sequence[ObservationEvent]) -> tuple[str, ...]:
-    """The files that `edits` changed, each once, in the order of their first change."""
-    paths = (str(Path(str(getattr(edit.observation, "path", "")))) for edit in edits)
-    return tuple(dict.fromkeys(paths))
+def changed_files(edits: Sequence[ObservationEvent], workspace: Path) -> tuple[str, ...]:
+    """The files that `edits` changed, each once; those below `workspace` by their path in it."""
+    paths = (str(getattr(edit.observation, "path", "")) for edit in edits)
+    return tuple(dict.fromkeys(shown_path(path, workspace) for path in paths))

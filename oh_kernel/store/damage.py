@@ -10,6 +10,7 @@ from oh_kernel.errors import StoreError
 
 _BUSY = {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED}
 _DAMAGED = {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_FORMAT}
+_NOT_UTF8 = "Could not decode to UTF-8"
 
 
 class DamagedRow(sqlite3.DatabaseError):
@@ -61,6 +62,8 @@ def is_damage(error: BaseException) -> bool:
 
     Text that is not UTF-8 was not written by us; SQLite's own messages quote it, too.
     """
+    if isinstance(error, sqlite3.OperationalError) and _NOT_UTF8 in str(error):
+        return True  # raised by Python's module, without a code
     return isinstance(error, DamagedRow | UnicodeDecodeError) or _code(error) in _DAMAGED
 
 

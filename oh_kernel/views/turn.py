@@ -24,6 +24,11 @@ from oh_kernel.events import (
 )
 from oh_kernel.views.calls import OPEN, Call, answered, arguments_of, call_of, seconds_between
 
+# What a person can do about an error whose text is fixed by the API.
+_REMEDIES = {
+    "MaxIterationsReached": "Send a message to go on, or allow more with max_steps.",
+}
+
 
 @dataclass(frozen=True)
 class Saying:
@@ -108,7 +113,9 @@ class Turn:
                 self._mark_interrupted()
                 self.blocks.append(Notice("Stopped by you."))
             case ConversationErrorEvent():
-                self.blocks.append(Notice(event.detail or event.code, is_error=True))
+                remedy = _REMEDIES.get(event.code, "")
+                text = f"{event.detail or event.code} {remedy}".rstrip()
+                self.blocks.append(Notice(text, is_error=True))
             case Condensation():
                 count = len(event.forgotten_event_ids)
                 self.blocks.append(Notice(f"{count} earlier events were summarised for the model."))

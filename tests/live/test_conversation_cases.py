@@ -184,6 +184,48 @@ def test_waiting_calls_survive_a_reload_and_stay_unapproved(work: Path) -> None:
     assert (work / "made").exists()
 
 
+def waiting(work: Path, policy: str = "always", **kwargs: object) -> Scripted:
+    """Two calls, one reply, in a conversation that waits for a person."""
+    both = calls(
+        call("terminal", {"command": "touch a.txt"}, "a"),
+        call("terminal", {"command": "touch b.txt"}, "b"),
+    )
+    return Scripted(work, [both, say("done")], policy=policy, **kwargs)
+
+
+def test_approvals_one_by_one_last_until_the_last_is_given(work: Path) -> None:
+    with waiting(work) as scripted:
+        scripted.ask()
+        scripted.conversation.approve(["b"])
+        assert str(scripted.conversation.run()) == "waiting_for_confirmation"
+        scripted.conversation.approve(["a"])
+        assert str(scripted.conversation.run()) == "finished"
+    assert (work / "a.txt").exists() and (work / "b.txt").exists()
+
+
+def test_an_approved_call_may_still_be_rejected(work: Path) -> None:
+    with waiting(work) as scripted:
+        scripted.ask()
+        scripted.conversation.approve()
+        scripted.conversation.approve(["a"])
+        scripted.conversation.reject("on second thoughts", ["a"])
+        assert str(scripted.conversation.run()) == "finished"
+    assert not (work / "a.txt").exists() and (work / "b.txt").exists()
+
+
+@pytest.mark.parametrize("policy", ["risky", "never"])
+def test_a_milder_policy_after_a_reload_approves_nothing(work: Path, policy: str) -> None:
+    with waiting(work) as scripted:
+        scripted.ask()
+        cid, store = scripted.conversation.id, scripted.conversation.settings.store_path
+    with waiting(work, policy, conversation_id=cid, store_path=store) as loaded:
+        assert str(loaded.conversation.run()) == "waiting_for_confirmation"
+        assert not (work / "a.txt").exists()
+        loaded.conversation.reject("no", ["a"])
+        assert str(loaded.conversation.run()) == "finished"
+    assert not (work / "a.txt").exists()
+
+
 def test_calls_after_finish_are_answered_and_never_run(work: Path) -> None:
     turns = [
         calls(

@@ -290,6 +290,13 @@ def test_text_that_changed_inside_a_row_is_noticed(tmp_path: Path) -> None:
         assert set(found) < set(texts)
 
 
+def test_declaration_that_is_no_text_any_more_is_repaired(tmp_path: Path) -> None:
+    file = tmp_path / "events.db"
+    texts = fill(file, many=20)
+    overwrite(file, file.read_bytes().index(b"created_at TEXT"), b"\xff")
+    assert check(file, texts) == 0
+
+
 def test_append_to_a_damaged_file_repairs_it_first(tmp_path: Path) -> None:
     file = tmp_path / "events.db"
     texts = large_log(file)
