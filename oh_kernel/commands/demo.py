@@ -9,6 +9,7 @@ from typing import Any
 
 from oh_kernel.commands.install import shipped_kernelspec
 from oh_kernel.errors import OpenHandsError, SettingsError
+from oh_kernel.installing import pip_install
 from oh_kernel.settings import child_environment, load_settings
 
 NOTEBOOK = "quickstart.ipynb"
@@ -48,7 +49,7 @@ def _check_libraries() -> None:
     if missing:
         raise SettingsError(
             f"The demo needs {', '.join(missing)}.",
-            remedy=f"Run: {sys.executable} -m pip install 'oh-kernel[demo]'",
+            remedy=f"Run: {pip_install(*missing)}",
         )
 
 

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from oh_kernel.errors import SettingsError
+from oh_kernel.installing import ours, pip_install
 
 NAME = "openhands"
 
@@ -68,5 +69,5 @@ def shipped_kernelspec() -> Path:
                 return place
     raise SettingsError(
         "The kernelspec that ships with oh-kernel is missing.",
-        remedy=f"Install it again: {sys.executable} -m pip install --force-reinstall oh-kernel",
+        remedy=f"Install it again: {pip_install('--force-reinstall', ours())}",
     )

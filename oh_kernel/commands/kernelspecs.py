@@ -12,6 +12,7 @@ from importlib.metadata import version
 from pathlib import Path
 
 from oh_kernel.commands.findings import Finding, note, ok, wrong
+from oh_kernel.installing import ours, pip_install
 
 ANSWER_WITHIN_S = 60.0
 _ASK_VERSION = "import importlib.metadata as m, oh_kernel; print(m.version('oh-kernel'))"
@@ -47,7 +48,7 @@ def _check(name: str, folder: Path, python: str) -> Finding:
     if found != version("oh-kernel"):
         return wrong(
             f"{what}: {program} has oh-kernel {found}, here it is {version('oh-kernel')}.",
-            f"Install the same version there: {program} -m pip install --upgrade oh-kernel",
+            f"Install the same there: {pip_install('--upgrade', ours(), python=program)}",
         )
     return ok(f"{what}: runs {program}, oh-kernel {found}")
 
@@ -78,7 +79,7 @@ def _check_lab(ours: dict[str, dict[str, object]]) -> Iterator[Finding]:
     if found is None and not (here / "jupyter-lab").exists():
         yield note(
             "JupyterLab is not on PATH.",
-            f"For one in this environment: {sys.executable} -m pip install 'oh-kernel[lab]'",
+            f"For one in this environment: {pip_install('jupyterlab')}",
         )
     elif found is None or Path(found).parent == here:
         yield ok(f"JupyterLab of this environment ({here / 'jupyter-lab'})")
@@ -96,5 +97,5 @@ def _check_other_lab(lab: Path, ours: dict[str, dict[str, object]]) -> Iterator[
         yield wrong(f"JupyterLab is in another environment ({lab}).", REINSTALL)
     yield note(
         "Clickable diffs need the widgets in JupyterLab's environment too.",
-        f"Run: {lab.parent / 'python'} -m pip install anywidget ipywidgets",
+        f"Run: {pip_install('anywidget', 'ipywidgets', python=str(lab.parent / 'python'))}",
     )

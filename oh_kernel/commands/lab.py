@@ -6,6 +6,7 @@ import os
 import sys
 
 from oh_kernel.errors import SettingsError
+from oh_kernel.installing import pip_install
 
 
 def lab(arguments: argparse.Namespace) -> int:
@@ -13,8 +14,8 @@ def lab(arguments: argparse.Namespace) -> int:
     if importlib.util.find_spec("jupyterlab") is None:
         raise SettingsError(
             "JupyterLab is not installed in this environment.",
-            remedy=f"Run: {sys.executable} -m pip install 'oh-kernel[lab]'. Or, to use the "
-            "JupyterLab of another environment: oh-kernel install --user",
+            remedy=f"Run: {pip_install('jupyterlab')}. Or, to use the JupyterLab of another "
+            "environment: oh-kernel install --user",
         )
     command = [sys.executable, "-m", "jupyterlab"]
     if arguments.notebook:

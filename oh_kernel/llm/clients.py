@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from oh_kernel.errors import ModelAuthError, ModelNotConfigured
 from oh_kernel.imports import libraries_unshadowed
+from oh_kernel.installing import pip_install
 from oh_kernel.llm.convert import Dialect, Kind
 from oh_kernel.providers import provider_name
 
@@ -221,5 +222,5 @@ def _load(package: str, path: str, route: Route) -> Any:
             raise
         raise ModelNotConfigured(
             f"The client library for {route.extra} models is not installed.",
-            remedy=f'Install it: pip install "pydantic-ai-slim[{route.extra}]"',
+            remedy=f"Install it: {pip_install(f'pydantic-ai-slim[{route.extra}]')}",
         ) from error

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from oh_kernel.cli import main
+from oh_kernel.installing import ours
 
 
 @pytest.fixture
@@ -64,7 +65,8 @@ def test_another_version_elsewhere(
     add_kernel(kernels, "old", str(other))
     code, text = findings(capsys)
     assert code == 1
-    assert "has oh-kernel 0.0.1, here it is" in text and "pip install --upgrade" in text
+    assert "has oh-kernel 0.0.1, here it is" in text
+    assert f"{other} -m pip install --upgrade {ours()}" in text
 
 
 def test_settings_are_checked(

@@ -19,7 +19,8 @@ ROWS = (
     ("tools",),
     ("sessions", "llm", "store"),
     ("events",),
-    ("settings", "layers", "credentials", "loop", "imports", "options", "providers", "errors"),
+    ("settings", "layers", "credentials", "loop", "imports", "installing", "options"),
+    ("providers", "errors"),
 )
 HEIGHT = {area: len(ROWS) - row for row, areas in enumerate(ROWS) for area in areas}
 # These hand the whole environment to a child process, or set a variable for a library, which is
