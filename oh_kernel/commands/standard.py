@@ -16,9 +16,9 @@ def ensure_open() -> None:
             os.fstat(number)
         except OSError:
             os.open(os.devnull, os.O_RDWR)  # gets the lowest number that is free
-    for name, number in (("stdout", 1), ("stderr", 2)):
+    for name, number, mode in (("stdin", 0, "r"), ("stdout", 1, "w"), ("stderr", 2, "w")):
         if getattr(sys, name) is None:
-            setattr(sys, name, os.fdopen(number, "w"))
+            setattr(sys, name, os.fdopen(number, mode))
     if hasattr(sys.stdout, "reconfigure"):  # a test may have put something else there
         sys.stdout.reconfigure(errors="backslashreplace")
 

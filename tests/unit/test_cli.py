@@ -1,6 +1,7 @@
 """The command line: what each command does to files, says, and exits with."""
 
 import json
+import os
 import subprocess
 import sys
 from collections.abc import Sequence
@@ -11,6 +12,7 @@ import pytest
 from oh_kernel.cli import UNREAD, main
 from oh_kernel.commands.install import kernelspec, shipped_kernelspec
 from oh_kernel.conversation.lookup import stored_conversation
+from oh_kernel.credentials import stored_key
 from oh_kernel.errors import ConversationNotFound
 from oh_kernel.events import Message, MessageEvent, SystemPromptEvent, TextContent
 from oh_kernel.options import OPTIONS
@@ -188,6 +190,38 @@ def test_a_conversation_is_found_by_its_first_characters(store_file: Path) -> No
             stored_conversation(store, "abcd0")
         with pytest.raises(ConversationNotFound, match="The newest are abcd"):
             stored_conversation(store, "ffff")
+
+
+@pytest.mark.parametrize("piped", ["sk-piped\n", "sk-piped", " sk-piped \r\nmore\n"])
+def test_login_reads_a_piped_line_silently(piped: str, tmp_path: Path) -> None:
+    run = login(tmp_path, piped)
+    assert run.returncode == 0 and run.stderr == ""
+    assert len(run.stdout.splitlines()) == 1 and "sk-piped" not in run.stdout
+    assert stored_key("openai", tmp_path) == "sk-piped"
+
+
+def test_login_with_nothing_piped_stores_nothing(tmp_path: Path) -> None:
+    run = login(tmp_path, "")
+    assert run.returncode == 1 and run.stdout == ""
+    assert run.stderr.startswith("oh-kernel: No key was given.")
+    assert not (tmp_path / "credentials").exists()
+
+
+def test_login_with_stdin_closed_is_one_line() -> None:
+    command = f"'{sys.executable}' -m oh_kernel.cli login openai <&-"
+    run = subprocess.run(["bash", "-c", command], capture_output=True, text=True)
+    assert run.returncode == 1
+    assert run.stderr.startswith("oh-kernel: No key was given.") and run.stderr.count("\n") == 1
+
+
+def login(folder: Path, piped: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "oh_kernel.cli", "login", "openai"],
+        env={**os.environ, "OPENHANDS_CONFIG_FILE": str(folder / "config.toml")},
+        input=piped,
+        capture_output=True,
+        text=True,
+    )
 
 
 @pytest.mark.parametrize(
