@@ -185,9 +185,18 @@ def _is_failure_of_call(error: Exception) -> bool:
     import httpx2
     from pydantic_ai.exceptions import AgentRunError, UserError
 
-    return isinstance(
-        error, AgentRunError | UserError | httpx2.HTTPError | httpx2.StreamError | OSError
-    )
+    known = AgentRunError | UserError | httpx2.HTTPError | httpx2.StreamError | OSError
+    return isinstance(error, known) or _is_of_library(error)
+
+
+def _is_of_library(error: Exception) -> bool:
+    """Whether the model library stumbled over a reply: it does not check all that it reads."""
+    trace = error.__traceback__
+    while trace is not None and trace.tb_next is not None:
+        trace = trace.tb_next
+    module = str(trace.tb_frame.f_globals.get("__name__", "")) if trace is not None else ""
+    stumbled = isinstance(error, TypeError | LookupError | AttributeError | ValueError)
+    return stumbled and module.partition(".")[0] == "pydantic_ai"
 
 
 class _Calls:
@@ -218,8 +227,8 @@ class _Calls:
 
     def _piece(self, index: int, arguments: "str | dict[str, Any] | None") -> ToolCallDelta:
         number, name = self._by_part[index]
-        text = json.dumps(arguments) if isinstance(arguments, dict) else arguments or ""
-        return ToolCallDelta(number, name, without_lone_surrogates(text))
+        text = arguments if isinstance(arguments, str | None) else json.dumps(arguments)
+        return ToolCallDelta(number, name, without_lone_surrogates(text or ""))
 
 
 def _text(text: str) -> TextDelta | None:

@@ -77,11 +77,14 @@ def ask(
     retry: RetryPolicy = FAST,
     timeout_s: float = 30.0,
     api_key: str | None = KEY,
+    stream: bool = True,
 ) -> Answer:
     """Open the model, ask once, close it."""
 
     async def run() -> Answer:
-        llm = open_llm(model, base_url=url, api_key=api_key, retry=retry, timeout_s=timeout_s)
+        llm = open_llm(
+            model, base_url=url, api_key=api_key, retry=retry, timeout_s=timeout_s, stream=stream
+        )
         try:
             return await read(llm, messages, tools)
         finally:

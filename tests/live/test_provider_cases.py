@@ -76,6 +76,12 @@ def test_LM_01_arguments_in_the_next_request_are_objects(model: str, raw: str) -
         assert sent == {"malformed_arguments": raw[:1000]}
 
 
+def test_LM_06_reply_without_choices_is_asked_for_again() -> None:
+    empty = {"id": "x", "object": "chat.completion", "created": 1, "model": "m", "choices": []}
+    with ModelServer([[{"body": json.dumps(empty)}, {"content": "fine"}]]) as server:
+        assert ask(CHAT, server.url + "/v1", stream=False).message.text == "fine"
+
+
 def is_object(raw: str) -> bool:
     try:
         return isinstance(json.loads(raw), dict)
