@@ -77,6 +77,8 @@ def from_exception(error: Exception, model: str, secret: str | None, url: str = 
             return _from_category(error, _text_of(error.body) or error.message, code, model, secret)
         case library.UnexpectedModelBehavior():
             return ModelUnavailable(f"{model} sent a broken reply: {clean(error.message, secret)}.")
+        case TypeError() | LookupError() | AttributeError() | ValueError():
+            return ModelUnavailable(f"{model} sent a broken reply: {clean(str(error), secret)}.")
         case library.UserError():
             return ModelRequestRefused(
                 f"{model} cannot take this request: {clean(error.message, secret)}"
