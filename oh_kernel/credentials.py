@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from oh_kernel.errors import SettingsError
+from oh_kernel.providers import how_to_login
 
 SERVICE = "oh-kernel"
 
@@ -49,7 +50,8 @@ def _read(path: Path) -> dict[str, str]:
         ) from error
     except ValueError as error:  # not TOML, or not UTF-8; neither quotes a key
         raise SettingsError(
-            f"{path} is damaged: {error}.", remedy="Delete it and run %openhands login again."
+            f"{path} is damaged: {error}.",
+            remedy=f"Delete it and give the keys again: {how_to_login()}.",
         ) from error
 
 

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from oh_kernel.errors import SettingsError
 from oh_kernel.options import BY_NAME, OPTIONS, Option
-from oh_kernel.providers import provider_name, provider_of
+from oh_kernel.providers import how_to_login, provider_name, provider_of
 
 
 class Given(NamedTuple):
@@ -52,7 +52,7 @@ def from_file(path: Path) -> Layer:
         if option_named(name).secret:
             raise SettingsError(
                 f"{path} holds {name}, and files of settings are easily shared.",
-                remedy="Take it out and run %openhands login, which stores it for you alone.",
+                remedy=f"Take it out and store it for you alone: {how_to_login()}.",
             )
     return layer_of(values, str(path))
 

@@ -74,7 +74,7 @@ def provider_name(model: str) -> str:
 
 
 def how_to_set_a_model(config_file: object) -> str:
-    """Three lines for who has not chosen a model."""
+    """Three lines for who has not chosen a model in a notebook."""
     return (
         "No model is set. For this notebook: %openhands config model=openai:gpt-6-luna (or "
         "anthropic:..., google:...), then %openhands login, which asks for the key.\n"
@@ -83,3 +83,20 @@ def how_to_set_a_model(config_file: object) -> str:
         "Without a key, on this machine: ollama pull qwen3, then "
         "%openhands config model=ollama:qwen3."
     )
+
+
+def how_to_set_a_model_in_a_terminal(config_file: object) -> str:
+    """Three lines for who has not chosen a model for `oh-kernel run`."""
+    return (
+        "For one task: oh-kernel run --model openai:gpt-6-luna TASK (or anthropic:..., google:...);"
+        " oh-kernel login openai asks for the key and stores it.\n"
+        "For every task: OPENHANDS_MODEL=openai:gpt-6-luna and OPENAI_API_KEY (ANTHROPIC_API_KEY, "
+        f'...) in the environment, or model = "openai:gpt-6-luna" in {config_file}.\n'
+        "Without a key, on this machine: ollama pull qwen3, then oh-kernel run --model ollama:qwen3"
+        " TASK."
+    )
+
+
+def how_to_login(provider: str = "PROVIDER") -> str:
+    """Where a key can be typed, in a notebook and elsewhere."""
+    return f"%openhands login in a notebook, oh-kernel login {provider} in a terminal"

@@ -11,7 +11,7 @@ from pathlib import Path
 from oh_kernel.commands.findings import Finding, note, ok, wrong
 from oh_kernel.commands.kernelspecs import check_kernelspecs
 from oh_kernel.errors import OpenHandsError
-from oh_kernel.providers import how_to_set_a_model, provider_of
+from oh_kernel.providers import how_to_set_a_model_in_a_terminal, provider_of
 from oh_kernel.settings import Settings, config_path, load_settings, misspelt_variables
 
 OLDEST_PYTHON = (3, 11)
@@ -72,9 +72,7 @@ def _store(path: Path) -> Finding:
 
 def _model(settings: Settings, *, ask: bool) -> Iterator[Finding]:
     if settings.model is None:
-        yield note(
-            "No model is set.", how_to_set_a_model(config_path()).replace("\n", "\n        ")
-        )
+        yield note("No model is set.", how_to_set_a_model_in_a_terminal(config_path()))
         return
     origin = settings.origin("model")
     provider = provider_of(settings.model)

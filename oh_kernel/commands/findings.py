@@ -14,7 +14,7 @@ class Finding:
 
     def __str__(self) -> str:
         mark = {"ok": " ok  ", "note": "note ", "wrong": "WRONG"}[self.state]
-        return f"[{mark}] {self.text}" + (f"\n        {self.remedy}" if self.remedy else "")
+        return "\n        ".join([f"[{mark}] {self.text}", *self.remedy.splitlines()])
 
 
 def ok(text: str) -> Finding:

@@ -16,7 +16,7 @@ from oh_kernel.conversation.state import Status
 from oh_kernel.errors import ModelNotConfigured, SettingsError
 from oh_kernel.events import Event, UserRejectObservation
 from oh_kernel.llm.base import LLM
-from oh_kernel.providers import how_to_set_a_model
+from oh_kernel.providers import how_to_set_a_model_in_a_terminal
 from oh_kernel.settings import Settings, config_path, load_settings
 from oh_kernel.views.console import ConsoleTranscript
 
@@ -51,7 +51,8 @@ def do_task(arguments: argparse.Namespace, make_llm: MakeLLM | None = None) -> i
         raise SettingsError("The task is empty.", remedy="Write it last, or - to read stdin.")
     settings = load_settings(options_given(arguments))
     if settings.model is None:
-        raise ModelNotConfigured(how_to_set_a_model(config_path()))
+        how = how_to_set_a_model_in_a_terminal(config_path())
+        raise ModelNotConfigured("No model is set.", remedy=how)
     settings = _entered(settings, arguments.folder)
     with ended_like_interrupts():
         if not arguments.json:

@@ -13,7 +13,7 @@ from oh_kernel.errors import ModelAuthError, ModelNotConfigured
 from oh_kernel.imports import libraries_unshadowed
 from oh_kernel.installing import pip_install
 from oh_kernel.llm.convert import Dialect, Kind
-from oh_kernel.providers import provider_name
+from oh_kernel.providers import how_to_login, provider_name
 
 if TYPE_CHECKING:
     from httpx2 import AsyncClient
@@ -204,9 +204,10 @@ def _key(provider: str, route: Route, api_key: str | None, base_url: str | None)
     if api_key:
         return api_key
     if route.needs_key and base_url is None:
+        name = provider.split("-")[0]
         raise ModelAuthError(
             f"There is no key for {provider}.",
-            remedy=f"Use %openhands login, or set {provider.split('-')[0].upper()}_API_KEY.",
+            remedy=f"Use {how_to_login(name)}, or set {name.upper()}_API_KEY.",
         )
     return NO_KEY
 

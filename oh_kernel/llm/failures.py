@@ -17,6 +17,7 @@ from oh_kernel.errors import (
     ModelRequestRefused,
     ModelUnavailable,
 )
+from oh_kernel.providers import how_to_login
 
 MAX_MESSAGE_CHARS = 500
 
@@ -188,7 +189,7 @@ def _refusal(status: int, text: str, code: str, model: str, secret: str | None) 
     if status in (401, 403):
         return ModelAuthError(
             f"The provider of {model} refused the key ({status}): {said}",
-            remedy="Set another key: %openhands login, or the provider's variable.",
+            remedy=f"Set another key: {how_to_login()}, or the provider's variable.",
         )
     if status == 404:
         return ModelRequestRefused(

@@ -34,7 +34,8 @@ def test_all_is_well(kernels: Path, capsys: pytest.CaptureFixture[str]) -> None:
     add_kernel(kernels, "here", sys.executable)
     code, text = findings(capsys)
     assert f"[ ok  ] kernelspec here ({kernels / 'here'}): runs {sys.executable}" in text
-    assert "No model is set" in text, "a note, which is no failure"
+    assert text.count("No model is set.") == 1, "a note, which is no failure"
+    assert "\n        For every task: OPENHANDS_MODEL=" in text and "%openhands" not in text
     assert code == 0 and text.endswith("Nothing is wrong.\n")
 
 

@@ -582,7 +582,9 @@ def test_names_of_models() -> None:
 def test_missing_key_and_missing_extra_are_said() -> None:
     with pytest.raises(ModelAuthError, match="no key for anthropic") as caught:
         asyncio.run(read(open_llm(ANTHROPIC)))
-    assert "login" in caught.value.remedy
+    assert "%openhands login in a notebook" in caught.value.remedy
+    assert "oh-kernel login anthropic in a terminal" in caught.value.remedy
+    assert "ANTHROPIC_API_KEY" in caught.value.remedy
     with pytest.raises(ModelNotConfigured) as missing:
         asyncio.run(read(open_llm("groq:llama", api_key="k")))
     assert "pydantic-ai-slim[groq]" in missing.value.remedy

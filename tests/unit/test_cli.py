@@ -84,7 +84,10 @@ def test_run_without_a_model_says_how_to_set_one(
     assert main(["run", "do it"]) == 1
     out, err = capsys.readouterr()
     assert out == ""
-    assert "No model is set" in err and "ollama" in err
+    assert err.count("No model is set.") == 1
+    for words in ("--model openai:", "OPENHANDS_MODEL=", "oh-kernel login openai", "ollama:qwen3"):
+        assert words in err
+    assert "%openhands" not in err and "this notebook" not in err
 
 
 @pytest.mark.parametrize(

@@ -18,6 +18,7 @@ def test_damaged_file_is_told_without_its_keys(tmp_path: Path, content: bytes) -
     with pytest.raises(SettingsError, match="damaged") as told:
         stored_key("openai", tmp_path)
     assert str(path) in str(told.value) and KEY not in str(told.value)
+    assert "%openhands login" in told.value.remedy and "oh-kernel login" in told.value.remedy
 
 
 def test_readable_by_others_is_told_before_it_is_read(tmp_path: Path) -> None:
