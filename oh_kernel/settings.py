@@ -153,7 +153,7 @@ def load_settings(
     Raises SettingsError, which names the value, its place, what is allowed and the remedy.
     """
     variables = os.environ if environ is None else environ
-    path = config_file or config_path(variables)
+    path = config_file or _existing(config_path(variables), variables)
     layers = (from_file(path), from_environment(variables), layer_of(flags or {}, "a flag"))
     return _settle(layers, Outside(_of_providers(variables), path.parent))
 
@@ -169,6 +169,16 @@ def config_path(environ: Mapping[str, str] | None = None) -> Path:
     if named:
         return Path(named).expanduser().absolute()
     return platformdirs.user_config_path("oh-kernel", appauthor=False) / "config.toml"
+
+
+def _existing(path: Path, variables: Mapping[str, str]) -> Path:
+    """`path`, which must be there when it was named; the user's own file need not be."""
+    if variables.get("OPENHANDS_CONFIG_FILE") and not path.exists():
+        raise SettingsError(
+            f"There is no file {path}, which OPENHANDS_CONFIG_FILE names.",
+            remedy="Make it (it may be empty), name another, or unset the variable.",
+        )
+    return path
 
 
 def child_environment(more: Mapping[str, str]) -> dict[str, str]:

@@ -14,7 +14,10 @@ from oh_kernel.installing import ours
 def kernels(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A folder of kernelspecs that Jupyter looks into before any other."""
     monkeypatch.setenv("JUPYTER_PATH", str(tmp_path / "jupyter"))
-    monkeypatch.setenv("OPENHANDS_CONFIG_FILE", str(tmp_path / "settings" / "config.toml"))
+    settings = tmp_path / "settings" / "config.toml"
+    settings.parent.mkdir()
+    settings.touch()
+    monkeypatch.setenv("OPENHANDS_CONFIG_FILE", str(settings))
     monkeypatch.setenv("OPENHANDS_STORE_PATH", str(tmp_path / "store" / "events.sqlite"))
     return tmp_path / "jupyter" / "kernels"
 

@@ -24,9 +24,12 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def kernel(folder: Path) -> Iterator[Kernel]:
     script = folder / "script.json"
     script.write_text(json.dumps([{"content": "The answer is 42."}]))
+    settings = folder / "settings" / "config.toml"
+    settings.parent.mkdir()
+    settings.touch()
     with running_kernel(
         folder,
-        OPENHANDS_CONFIG_FILE=str(folder / "settings" / "config.toml"),
+        OPENHANDS_CONFIG_FILE=str(settings),
         OPENHANDS_STORE_PATH=str(folder / "events.sqlite"),
         XDG_CONFIG_HOME=str(folder / "xdg"),
         OH_SCRIPT=f"scripted:{script}",

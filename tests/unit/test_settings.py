@@ -213,11 +213,22 @@ def test_config_file_can_be_named(tmp_path: Path) -> None:
     assert config_path({}).name == "config.toml"
 
 
+def test_a_named_config_file_must_be_there(tmp_path: Path) -> None:
+    named = tmp_path / "no" / "such.toml"
+    with pytest.raises(SettingsError, match="OPENHANDS_CONFIG_FILE") as refused:
+        load_settings(environ={"OPENHANDS_CONFIG_FILE": str(named)})
+    assert str(named) in refused.value.message and refused.value.remedy
+    named.parent.mkdir()
+    named.write_text("max_steps = 7")
+    assert load_settings(environ={"OPENHANDS_CONFIG_FILE": str(named)}).max_steps == 7
+
+
 def test_login_stores_where_the_settings_look(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("OPENHANDS_CONFIG_FILE", str(tmp_path / "own" / "config.toml"))
     credentials.store_key("mistral", "k", config_folder())
+    config_path().touch()
     assert (tmp_path / "own" / "credentials").exists()
     assert load_settings({"model": "mistral:x"}).origin("api_key") == "stored by login"
 
