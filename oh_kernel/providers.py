@@ -4,6 +4,7 @@ A name of a model is `provider:model` or `provider/model`; `openrouter:anthropic
 model of openrouter.
 """
 
+from difflib import get_close_matches
 from typing import NamedTuple
 
 
@@ -71,6 +72,18 @@ def provider_name(model: str) -> str:
         if letter in ":/":
             return model[:place]
     return ""
+
+
+def how_to_name_a_model(model: str) -> str:
+    """What to write in place of a name that begins with no known provider; the nearest first."""
+    names = [one.name for one in PROVIDERS]
+    near = get_close_matches(provider_name(model).lower(), names, n=1)
+    hint = f"Did you mean {near[0]}? " if near else ""
+    ordered = near + [name for name in names if name not in near]
+    return (
+        f"{hint}Name it PROVIDER:NAME, with one of {', '.join(ordered)}; "
+        "or, for a server of your own that speaks OpenAI's API, set base_url."
+    )
 
 
 def how_to_set_a_model(config_file: object) -> str:

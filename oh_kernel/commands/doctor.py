@@ -11,7 +11,11 @@ from pathlib import Path
 from oh_kernel.commands.findings import Finding, note, ok, wrong
 from oh_kernel.commands.kernelspecs import check_kernelspecs
 from oh_kernel.errors import OpenHandsError
-from oh_kernel.providers import how_to_set_a_model_in_a_terminal, provider_of
+from oh_kernel.providers import (
+    how_to_name_a_model,
+    how_to_set_a_model_in_a_terminal,
+    provider_of,
+)
 from oh_kernel.settings import Settings, config_path, load_settings, misspelt_variables
 
 OLDEST_PYTHON = (3, 11)
@@ -79,7 +83,7 @@ def _model(settings: Settings, *, ask: bool) -> Iterator[Finding]:
     if provider is None and settings.base_url is None:
         yield wrong(
             f"The model {settings.model} ({origin}) names no known provider.",
-            "Write it as PROVIDER:NAME, or set base_url for a server of your own.",
+            how_to_name_a_model(settings.model),
         )
         return
     if provider and provider.needs_key and settings.api_key is None:

@@ -18,7 +18,13 @@ from oh_kernel.layers import option_named
 from oh_kernel.loop import main_thread
 from oh_kernel.options import OPTIONS
 from oh_kernel.providers import BY_NAME as PROVIDERS_BY_NAME
-from oh_kernel.providers import PROVIDERS, Provider, how_to_set_a_model, provider_of
+from oh_kernel.providers import (
+    PROVIDERS,
+    Provider,
+    how_to_name_a_model,
+    how_to_set_a_model,
+    provider_of,
+)
 from oh_kernel.settings import Settings, config_folder, config_path
 from oh_kernel.views.result import TurnResult
 
@@ -136,7 +142,18 @@ def _config(request: Do, session: NotebookSession, shell: Any) -> object:
     session.settings = session.settings.with_(**{option.name: request.value})
     if options := options_of(shell):
         options.record(option.name, _plain(getattr(session.settings, option.name)))
-    return f"{option.name} = {session.settings.shown(option.name)}, until this kernel ends."
+    text = f"{option.name} = {session.settings.shown(option.name)}, until this kernel ends."
+    return text + (_remark(session.settings) if option.name == "model" else "")
+
+
+def _remark(settings: Settings) -> str:
+    """Of a model that cannot be asked as things stand. Not refused: its base_url may come next,
+    and has to, as an address goes only with the model it was set for.
+    """
+    model = settings.model
+    if model is None or settings.base_url or provider_of(model):
+        return ""
+    return f" But it cannot be used yet: no provider is known for it. {how_to_name_a_model(model)}"
 
 
 def _plain(value: object) -> object:

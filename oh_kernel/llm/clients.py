@@ -13,7 +13,7 @@ from oh_kernel.errors import ModelAuthError, ModelNotConfigured
 from oh_kernel.imports import libraries_unshadowed
 from oh_kernel.installing import pip_install
 from oh_kernel.llm.convert import Dialect, Kind
-from oh_kernel.providers import how_to_login, provider_name
+from oh_kernel.providers import how_to_login, how_to_name_a_model, provider_name
 
 if TYPE_CHECKING:
     from httpx2 import AsyncClient
@@ -85,9 +85,7 @@ def split_name(model: str, base_url: str | None = None) -> tuple[str, str]:
     if base_url and model and provider not in ROUTES:
         return "openai", model
     raise ModelNotConfigured(
-        f"No provider is known for the model {model!r}.",
-        remedy=f"Name it provider:model, with one of {', '.join(ROUTES)}; "
-        "for any OpenAI-compatible server, openai:NAME and its base URL.",
+        f"No provider is known for the model {model!r}.", remedy=how_to_name_a_model(model)
     )
 
 

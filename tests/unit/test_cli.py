@@ -96,6 +96,7 @@ def test_run_without_a_model_says_how_to_set_one(
         (["run", " "], "The task is empty."),
         (["run", "--policy", "often", "x"], "risky, never, always"),
         (["run", "--model", "scripted:x", "-C", "no/such", "x"], "There is no folder"),
+        (["run", "--model", "opnai:gpt-6-luna", "x"], "Did you mean openai? Name it PROVIDER:NAME"),
         (["prune"], "Nothing says what may go."),
         (["prune", "--keep", "-1"], "A limit is below 0."),
         (["export"], "There is no store at"),

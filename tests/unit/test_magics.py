@@ -149,6 +149,35 @@ def test_config_shows_and_sets(shell: Any) -> None:
     assert session.settings.stream is False
 
 
+@pytest.mark.parametrize(
+    ("model", "nearest"), [("opnai:gpt-6-luna", "openai"), ("antropic/c", "anthropic")]
+)
+def test_a_model_of_no_known_provider_is_remarked_at_once(
+    model: str, nearest: str, shell: Any
+) -> None:
+    said = repr(run(ask(WrittenDown(), f"config model={model}", shell=shell)))
+    assert "cannot be used yet" in said and "set base_url" in said
+    assert f"Did you mean {nearest}? Name it PROVIDER:NAME, with one of {nearest}, " in said
+    for provider in ("openai", "anthropic", "google", "ollama"):
+        assert provider in said
+
+
+def test_a_model_of_an_own_server_can_be_set_before_its_address_or_after(shell: Any) -> None:
+    session = WrittenDown()
+    said = repr(run(ask(session, "config model=foo:bar", shell=shell)))
+    assert "cannot be used yet" in said and "Did you mean" not in said
+    run(ask(session, "config base_url=http://127.0.0.1:9/v1", shell=shell))
+    assert (session.settings.model, session.settings.base_url) == (
+        "foo:bar",
+        "http://127.0.0.1:9/v1",
+    )
+    session = WrittenDown()
+    run(ask(session, "config base_url=http://127.0.0.1:9/v1", shell=shell))
+    for model in ("foo:bar", "ollama:qwen3"):
+        said = repr(run(ask(session, f"config model={model}", shell=shell)))
+        assert said == f"model = {model}, until this kernel ends."
+
+
 @pytest.mark.parametrize("line", ["config api_key=sk-1", "config api-key='sk-1'"])
 def test_a_key_is_refused_with_a_pointer_to_login(line: str) -> None:
     session = WrittenDown(model="openai:a")
