@@ -78,7 +78,14 @@ def _parser() -> argparse.ArgumentParser:
     command("demo", "run the quickstart notebook and show what happens")
     _add_run(command("run", "have the agent do one task, without a notebook"))
     lab = command("lab", "start JupyterLab in this environment")
-    lab.add_argument("notebook", nargs="?", help="the notebook or folder to open")
+    lab.usage = "%(prog)s [-h] [NOTEBOOK] [-- OPTION ...]"
+    lab.add_argument(
+        "words",
+        nargs="*",
+        metavar="NOTEBOOK",
+        help="the notebook or folder to open; what stands behind -- goes to JupyterLab: "
+        "oh-kernel lab NOTEBOOK -- --no-browser --port 9999",
+    )
     _add_install(command("install", "make the kernel known to Jupyter"))
     doctor = command("doctor", "check what is set up, and say what to do")
     doctor.add_argument("--call", action="store_true", help="also ask the model once")

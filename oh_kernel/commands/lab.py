@@ -10,15 +10,12 @@ from oh_kernel.installing import pip_install
 
 
 def lab(arguments: argparse.Namespace) -> int:
-    """`oh-kernel lab [NOTEBOOK]`: this process becomes JupyterLab, so that C-c reaches it."""
+    """`oh-kernel lab`: this process becomes JupyterLab, so that C-c reaches it."""
     if importlib.util.find_spec("jupyterlab") is None:
         raise SettingsError(
             "JupyterLab is not installed in this environment.",
             remedy=f"Run: {pip_install('jupyterlab')}. Or, to use the JupyterLab of another "
             "environment: oh-kernel install --user",
         )
-    command = [sys.executable, "-m", "jupyterlab"]
-    if arguments.notebook:
-        command.append(arguments.notebook)
     sys.stdout.flush()
-    os.execv(sys.executable, command)
+    os.execv(sys.executable, [sys.executable, "-m", "jupyterlab", *arguments.words])

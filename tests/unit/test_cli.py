@@ -5,6 +5,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Sequence
+from importlib.metadata import version
 from pathlib import Path
 
 import pytest
@@ -226,6 +227,15 @@ def login(folder: Path, piped: str) -> subprocess.CompletedProcess[str]:
         capture_output=True,
         text=True,
     )
+
+
+def test_lab_passes_options_on() -> None:
+    """JupyterLab itself answers, before it would start anything."""
+    assert "-- --no-browser" in help_of("lab")
+    for words in (["--", "--version"], ["any.ipynb", "--", "--version"]):
+        command = [sys.executable, "-m", "oh_kernel.cli", "lab", *words]
+        run = subprocess.run(command, capture_output=True, text=True)
+        assert (run.returncode, run.stdout.strip()) == (0, version("jupyterlab")), run.stderr
 
 
 @pytest.mark.parametrize(
