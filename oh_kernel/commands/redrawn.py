@@ -4,6 +4,7 @@ Each line is printed once it will not change any more, and everything in its ord
 a view waits until that view stands still.
 """
 
+from dataclasses import dataclass
 from typing import TextIO
 
 # How a line begins from which on a view will still change: an open call, the status below all.
@@ -17,8 +18,9 @@ class Screen:
 
     def __init__(self, stream: TextIO) -> None:
         self._stream = stream
-        self._waiting: list[str | View] = []
+        self._waiting: list[str | Display | View] = []
         self._views: dict[str, View] = {}
+        self._above = ""  # the last view that stands still, as a whole
 
     def add(self, text: str) -> None:
         """Show `text` after all that came before."""
@@ -28,7 +30,8 @@ class Screen:
     def draw(self, text: str, display_id: str | None = None) -> None:
         """Show a display, or how one with this id looks now."""
         if display_id is None:
-            self.add(text + "\n")
+            self._waiting.append(Display(text))
+            self._advance()
             return
         if display_id not in self._views:
             self._views[display_id] = View()
@@ -39,9 +42,10 @@ class Screen:
     def finish(self) -> None:
         """Show all that waits, as it is now."""
         for one in self._waiting:
-            self._write(one if isinstance(one, str) else one.rest())
+            self._close(one)
         self._waiting.clear()
         self._views.clear()
+        self._above = ""
 
     def _advance(self) -> None:
         while self._waiting:
@@ -49,12 +53,37 @@ class Screen:
             if isinstance(one, View) and (len(self._waiting) == 1 or one.is_open):
                 self._write(one.settled())
                 return
-            self._write(one if isinstance(one, str) else one.rest())
+            self._close(one)
             del self._waiting[0]
+
+    def _close(self, one: "str | Display | View") -> None:
+        """Write what will not change any more."""
+        match one:
+            case str():
+                self._write(one)
+            case View():
+                self._write(one.rest())
+                self._above = one.text
+            case Display() if not one.stands_in(self._above):
+                self._write(one.text + "\n")
 
     def _write(self, text: str) -> None:
         self._stream.write(text)
         self._stream.flush()
+
+
+@dataclass(frozen=True)
+class Display:
+    """A display that stays as it is. What the agent's Python displayed is told in words by the
+    transcript above it too: the words are for the model, the display is for a notebook.
+    """
+
+    text: str
+
+    def stands_in(self, view: str) -> bool:
+        """Whether a reader of `view` has seen these lines."""
+        lines = self.text.rstrip()
+        return f"\n{lines}\n" in f"\n{view}\n"
 
 
 class View:

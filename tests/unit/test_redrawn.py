@@ -53,3 +53,23 @@ def test_what_follows_an_open_view_waits_for_it() -> None:
 def test_a_view_that_got_another_form_repeats_no_line() -> None:
     text = "\n".join(["a", "b", "c", "d", "e"])
     assert shown((text, "x"), ("A\nb\nc\nd\ne", "x")) == "a\nb\nA\nc\nd\ne\n"
+
+
+FRAME = "   a\n0  1"
+
+
+def test_a_display_that_the_view_above_tells_is_shown_once() -> None:
+    steps = [("… look (running)", "a"), (FRAME, None), (f"✓ look (ok)\ndf\n{FRAME}", "a")]
+    assert shown(*steps, ("The end.", "b")) == f"✓ look (ok)\ndf\n{FRAME}\nThe end.\n"
+
+
+def test_a_display_of_another_cell_or_of_other_lines_is_shown() -> None:
+    view = (f"✓ look (ok)\n{FRAME}0", "a")
+    assert shown(view, (FRAME, None)).endswith(f"{FRAME}0\n{FRAME}\n")
+    stream = io.StringIO()
+    screen = Screen(stream)
+    screen.draw(FRAME, "a")
+    screen.finish()
+    screen.draw(FRAME)
+    screen.finish()
+    assert stream.getvalue() == f"{FRAME}\n{FRAME}\n"
