@@ -2,6 +2,7 @@
 
 import argparse
 import importlib.util
+import shlex
 import shutil
 import sys
 from pathlib import Path
@@ -16,6 +17,10 @@ NOTEBOOK = "quickstart.ipynb"
 FILES = "quickstart_files"
 SCRIPT = "quickstart.script.json"
 NEEDS = ("matplotlib", "nbclient", "pandas")
+
+
+# Folders in build of what libraries write for a user: its history of cells, its cache of fonts.
+PRIVATE = {"IPYTHONDIR": "ipython", "MPLCONFIGDIR": "matplotlib"}
 
 
 def demo(arguments: argparse.Namespace) -> int:
@@ -80,9 +85,10 @@ def _run(path: Path, variables: dict[str, str]) -> bool:
 
     notebook: Any = nbformat.read(path, as_version=4)  # type: ignore[no-untyped-call] # untyped
     client = Playback.of(notebook, kernels=shipped_kernelspec().parent, folder=path.parent)
-    store = {"OPENHANDS_STORE_PATH": str(path.with_suffix(".sqlite"))}
+    own = {name: str(path.parent / folder) for name, folder in PRIVATE.items()}
+    own["OPENHANDS_STORE_PATH"] = str(path.with_suffix(".sqlite"))
     try:
-        client.execute(env=child_environment(store | variables))
+        client.execute(env=child_environment(own | variables))
     except CellExecutionError:
         print("\nA cell failed, see above.", file=sys.stderr)
         return True
@@ -96,14 +102,12 @@ def _run(path: Path, variables: dict[str, str]) -> bool:
 
 
 def _what_next(notebook: Path, *, scripted: bool) -> str:
-    shown = notebook.relative_to(Path.cwd())
-    program = Path(sys.executable).parent / "oh-kernel"
-    if program.is_relative_to(Path.cwd()):
-        program = program.relative_to(Path.cwd())
-    lines = ["", f"What came out is in {shown}. To open it in JupyterLab:", ""]
+    """Commands with whole paths: after `make -C DIR` the user stands elsewhere than we do."""
+    program = shlex.quote(str(Path(sys.executable).parent / "oh-kernel"))
+    lines = ["", f"What came out is in {notebook}. To open it in JupyterLab:", ""]
     if importlib.util.find_spec("jupyterlab") is None:
-        lines += [f"    {program.parent / 'pip'} install jupyterlab"]
-    lines += [f"    {program} lab {shown}", ""]
+        lines += [f"    {pip_install('jupyterlab')}"]
+    lines += [f"    {program} lab {shlex.quote(str(notebook))}", ""]
     if scripted:
         lines += ["The same with a model of your own:", ""]
         lines += [f"    OPENHANDS_MODEL=openai:gpt-6-luna OPENAI_API_KEY=... {program} demo"]
