@@ -128,7 +128,8 @@ class Conversation:
     @property
     def remarks(self) -> tuple[str, ...]:
         """What a person should know of it as it was loaded: events lost, events not understood."""
-        return remarks(self._core.store, self.id, self.unknown_events)
+        loaded = len(self._core.log.events)
+        return remarks(self._core.store, self.id, loaded=loaded, unknown_events=self.unknown_events)
 
     @property
     def waiting_calls(self) -> tuple[ActionEvent, ...]:

@@ -14,7 +14,10 @@ from oh_kernel.events import (
     ActionEvent,
     Event,
     Message,
+    ObservationEvent,
+    UnknownAction,
     UnknownEvent,
+    UnknownObservation,
     event_from_json,
     utc_now,
 )
@@ -149,7 +152,7 @@ class ConversationLog:
         self.events.append(event)
         self.status = recorded_status(event) or self.status
         self.metrics = self.metrics.plus(event)
-        self.unknown_events += isinstance(event, UnknownEvent)
+        self.unknown_events += _is_unknown(event)
         self._projection.add(event)
         self._last_timestamp = max(self._last_timestamp, event.timestamp)
         if isinstance(event, ActionEvent):
@@ -175,3 +178,15 @@ class ConversationLog:
                 tell(listener)
             except Exception:  # a broken view must not end the run
                 logger.exception("a view of the conversation failed")
+
+
+def _is_unknown(event: Event) -> bool:
+    """Whether the event, or what a tool was asked or answered in it, is not of this version."""
+    match event:
+        case UnknownEvent():
+            return True
+        case ActionEvent():
+            return isinstance(event.action, UnknownAction)
+        case ObservationEvent():
+            return isinstance(event.observation, UnknownObservation)
+    return False

@@ -3,14 +3,19 @@
 from oh_kernel.store import EventStore
 
 
-def remarks(store: EventStore, conversation_id: str, unknown_events: int) -> tuple[str, ...]:
-    """A sentence or two for each thing that is not as it was written; none when all is well."""
+def remarks(
+    store: EventStore, conversation_id: str, *, loaded: int, unknown_events: int
+) -> tuple[str, ...]:
+    """A sentence or two for each thing that is not as it was written; none when all is well.
+
+    `loaded` is how many events were read. Fewer than the store counts are told as lost too.
+    """
     found = []
     info = store.conversation(conversation_id)
-    if info is not None and info.events_lost:
+    lost = 0 if info is None else info.events_lost + max(0, info.events - loaded)
+    if lost:
         found.append(
-            f"{_events(info.events_lost)} of this conversation could not be read any more and "
-            "were left out."
+            f"{_events(lost)} of this conversation could not be read any more and were left out."
         )
     report = store.repair_report
     if report is not None and report.put_aside:
@@ -18,7 +23,7 @@ def remarks(store: EventStore, conversation_id: str, unknown_events: int) -> tup
     if unknown_events:
         found.append(
             f"{_events(unknown_events)} of this conversation {_are(unknown_events)} of a kind that "
-            "this version does not know; kept as written and not sent to the model."
+            "this version does not know; kept as written."
         )
     return tuple(found)
 

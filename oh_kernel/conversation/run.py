@@ -238,35 +238,17 @@ class Run:
         return decisions
 
     async def _settled(self) -> bool:
-        """Whether every call that waited is decided; a message in its place is a refusal."""
-        calls = self._log.open_calls
-        spoken = bool(calls) and self._user_spoke_since(self._log.position(calls[-1]))
-        asked = {question.call.tool_call_id for question in self._gate.questions(calls)}
-        if calls and not (asked or spoken or self._was_decided(calls)):
-            return False  # a policy that is milder by now is no answer
-        for call in calls:
-            decision = self._decisions.get(call.tool_call_id)
-            if decision is None and spoken:
-                decision = Decision(approved=False, reason=ANSWERED_BY_MESSAGE)
-            if decision is None and call.tool_call_id in asked:
-                return False
-            if decision is not None and not decision.approved:
-                await self._log.append(rejection(call, decision.reason))
-        return True
+        """Whether every call that waited is decided; a message in its place is a refusal.
 
-    def _was_decided(self, calls: Sequence[ActionEvent]) -> bool:
-        """Whether a person has decided about any call of the reply that `calls` are left of."""
-        if any(call.tool_call_id in self._decisions for call in calls):
-            return True
-        reply = {
-            event.tool_call_id
-            for event in self._log.events
-            if isinstance(event, ActionEvent) and event.llm_response_id == calls[0].llm_response_id
-        }
-        return any(
-            isinstance(event, UserRejectObservation) and event.tool_call_id in reply
-            for event in self._log.events
-        )
+        Whatever the policy would ask by now: what waited once is carried out after a yes only.
+        """
+        calls = self._log.open_calls
+        undecided = [call for call in calls if call.tool_call_id not in self._decisions]
+        if undecided and not self._user_spoke_since(self._log.position(calls[-1])):
+            return False
+        for call in undecided:
+            await self._log.append(rejection(call, ANSWERED_BY_MESSAGE))
+        return True
 
     async def _interruptible(self, work: Coroutine[Any, Any, T]) -> T:
         """The result of `work`; `Stopped` when it was told to stop and had nothing to say."""

@@ -61,7 +61,14 @@ class Observation(Kinded):
 
 
 class UnknownObservation(Observation, abstract=True):
-    """An answer of a tool that is not here; its text still reaches the model."""
+    """An answer of a tool that is not here; its text, or else its fields, still reach the model."""
+
+    def for_model(self) -> list[Content]:
+        """The content, or the fields as JSON where there is none."""
+        if self.content:
+            return list(self.content)
+        fields = self.model_dump_json(exclude={"content", "is_error", "kind"}, exclude_none=True)
+        return [TextContent(text=fields)]
 
 
 class ToolAnnotations(Wire):

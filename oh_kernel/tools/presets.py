@@ -63,6 +63,7 @@ def make_executor(
             workspace=workspace,
             no_change_timeout_s=settings.terminal_no_change_timeout_s,
             output_folder=resources.output_folder,
+            one_statement=False,  # our shell is handed a file, so lines cannot run into each other
         )
     if tool is FileEditorTool:
         return FileEditorExecutor(workspace=workspace, allowed_folders=settings.allowed_folders)

@@ -130,8 +130,11 @@ class TerminalExecutor(ToolExecutor[TerminalAction, TerminalObservation]):
         no_change_timeout_s: float = NO_CHANGE_TIMEOUT_S,
         output_folder: Path | None = None,
         secrets: SecretsSource | None = None,
+        one_statement: bool = True,
     ) -> None:
+        """`one_statement`: refuse several statements on lines of their own, as contracted."""
         super().__init__(workspace)
+        self._one_statement = one_statement
         self._no_change_timeout_s = no_change_timeout_s
         self._secrets = secrets
         self._session = BashSession(self.workspace, output_folder=output_folder)
@@ -139,7 +142,7 @@ class TerminalExecutor(ToolExecutor[TerminalAction, TerminalObservation]):
 
     async def run(self, action: TerminalAction, context: ToolContext) -> TerminalObservation:
         """Run, read on, type or reset, as `action` asks."""
-        if refusal := await _refusal(action):
+        if refusal := await _refusal(action, self._one_statement):
             return _error(refusal, action.command)
         try:
             return await self._carry_out(action, context)
@@ -334,7 +337,7 @@ class TerminalTool(Tool):
     hints = ToolAnnotations()
 
 
-async def _refusal(action: TerminalAction) -> str:
+async def _refusal(action: TerminalAction, one_statement: bool) -> str:
     """Why `action` is not carried out; empty when it is."""
     command = action.command
     if "\0" in command:
@@ -348,7 +351,7 @@ async def _refusal(action: TerminalAction) -> str:
             f"[Tool-argument error] The `command` argument looks like a Python/JSON {kind}, not a "
             f"shell command. It starts with: {command.strip()[:60]!r}"
         )
-    if len(parts := statements(command)) > 1:
+    if one_statement and len(parts := statements(command)) > 1:
         listed = "\n".join(f"({n}) {part}" for n, part in enumerate(parts, 1))
         return (
             "Cannot execute multiple commands at once.\nPlease run each command separately OR "

@@ -85,7 +85,7 @@ VARIANTS: dict[str, list[str]] = {
         ),
     ],
 }
-UNKNOWN = {"new_kind": 1, "new_action": 0, "new_field": 0, "new_enum": 1}
+UNKNOWN = {"new_kind": 1, "new_action": 2, "new_field": 0, "new_enum": 1}
 
 
 def store_with(work: Path, file: Path, texts: list[str]) -> str:
@@ -139,7 +139,7 @@ def _check_request(variant: str, loaded: Scripted) -> None:
 def test_EV_02_a_person_is_told_once(work: Path, tmp_path: Path) -> None:
     file = tmp_path / "events.sqlite"
     conversation_id = store_with(work, file, [text for v in VARIANTS.values() for text in v])
-    line = "2 events of this conversation are of a kind that this version does not know"
+    line = "4 events of this conversation are of a kind that this version does not know"
     with agent_kernel(tmp_path, [{"content": "fine"}] * 9, store=file) as kernel:
         assert line in kernel.command(f"resume {conversation_id}")
         assert line in kernel.command("status")
