@@ -35,8 +35,8 @@ def model_text(outputs: Iterable[Output]) -> str:
     pieces: list[str] = []
     for output in outputs:
         text = readable(without_lone_surrogates(_text(output)).encode())
-        if output.late and text.strip():
-            text = EARLIER + text
+        if output.late:
+            text = _marked(text)
         if text and output.kind != "stream":
             text = text.rstrip("\n") + "\n"
         if text and pieces and not pieces[-1].endswith("\n"):
@@ -55,6 +55,12 @@ def model_images(outputs: Iterable[Output]) -> list[str]:
                 urls.append(f"data:{mime};base64,{encoded}")
                 break
     return urls[-MAX_IMAGES:]
+
+
+def _marked(text: str) -> str:
+    """Each line with the mark of work that began in an earlier call."""
+    lines = text.splitlines(keepends=True)
+    return "".join(EARLIER + line if line.strip() else line for line in lines)
 
 
 def _text(output: Output) -> str:
