@@ -11,6 +11,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from oh_kernel.errors import OpenHandsError
 from oh_kernel.kernel.commands import COMMANDS, FLAGS, FLAGS_BY_NAME
 from oh_kernel.options import BY_NAME, OPTIONS, Option
 from oh_kernel.providers import PROVIDERS
@@ -44,7 +45,10 @@ def _matches(context: CompletionContext, shell: Any) -> SimpleMatcherResult:
     parts = _LINE.fullmatch(line) if is_first else None
     if parts is None:
         return {"completions": []}
-    fragment, found = complete(parts[2], shell)
+    try:
+        fragment, found = complete(parts[2], shell)
+    except OpenHandsError:  # a broken setting is told when the cell runs, not at every Tab
+        return {"completions": []}
     return {
         "completions": [SimpleCompletion(text=text, type="openhands") for text in found],
         "matched_fragment": fragment,

@@ -112,3 +112,10 @@ def test_tab_elsewhere_is_not_ours(shell: Any) -> None:
     assert tab(shell, "%%openhands --new\nhis") == []
     assert tab(shell, "x = 1\n%openhands hist") == []
     assert tab(shell, "%openhandsfoo hist") == []
+
+
+def test_tab_with_a_broken_setting_offers_nothing(
+    shell: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OPENHANDS_POLICY", "sometimes")
+    assert tab(shell, "%openhands --model ") == []
