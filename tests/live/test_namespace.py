@@ -196,7 +196,7 @@ if pid == 0:
     os._exit(0)
 r = os.waitpid(pid, 0)
 """
-    assert observe(kernel, code).run["text"] == "from the fork\n"
+    assert observe(kernel, code).run["text"].endswith("from the fork\n")  # maybe after a warning
 
 
 def test_output_of_threads_of_the_run(kernel):
