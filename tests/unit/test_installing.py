@@ -22,7 +22,8 @@ def test_what_came_from_a_folder_is_installed_from_there() -> None:
 def test_a_missing_library_is_named_itself() -> None:
     """Once all of ours is imported, no library is found any more."""
     code = (
-        "import locale, sys; from oh_kernel.cli import main; from oh_kernel.commands import demo, lab\n"
+        "import locale, sys\n"  # locale: argparse of newer Pythons imports it late
+        "from oh_kernel.cli import main; from oh_kernel.commands import demo, lab\n"
         "sys.path.clear(); print(main(['demo']), main(['lab']))"
     )
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
