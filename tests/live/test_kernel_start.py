@@ -151,12 +151,20 @@ async def answer(content):
 get_ipython().{MAGIC}.bridge.on_request(answer)
 """
     )
-    busy = kernel.start("import time; print('busy'); time.sleep(60)")
-    slow = kernel.client.session.msg("openhands_request", {"slow": True})
-    kernel.client.control_channel.send(slow)
-    assert kernel.request({"slow": False}) == {"status": "ok", "seen": {"slow": False}}
-    kernel.interrupt("message")
-    assert kernel.finish(busy, deadline_s=5).errors[0][0] == "KeyboardInterrupt"
+    replies = []
+
+    def look(message):
+        if replies or "busy" not in str(message["content"].get("text")):
+            return  # the cell itself has to run: before it does, an interrupt finds nothing
+        slow = kernel.client.session.msg("openhands_request", {"slow": True})
+        kernel.client.control_channel.send(slow)
+        replies.append(kernel.request({"slow": False}))
+        kernel.interrupt("message")
+
+    busy = kernel.start("import time; print('busy', flush=True); time.sleep(60)")
+    result = kernel.finish(busy, deadline_s=15, on_message=look)
+    assert replies == [{"status": "ok", "seen": {"slow": False}}]
+    assert result.errors[0][0] == "KeyboardInterrupt"
 
 
 def test_failing_request_is_answered_too(kernel):
