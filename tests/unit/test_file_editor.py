@@ -155,7 +155,7 @@ def test_undo_is_ten_deep_and_goes_by_the_real_path(workspace: Path, call: Call)
     for n in range(12):
         call("str_replace", path, old_str=f"{n}\n", new_str=f"{n + 1}\n")
     for _ in range(10):
-        assert not call("undo_edit", f"{workspace}/../work/link").is_error
+        assert not call("undo_edit", f"{workspace}/../{workspace.name}/link").is_error
     assert path.read_text() == "2\n"
     assert call("undo_edit", path).is_error
 
