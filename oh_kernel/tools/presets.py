@@ -1,7 +1,9 @@
-"""Which tools is a model given, and from what are their executors made?"""
+"""Which tools are there, which of them is a model given, and from what are their executors made?"""
 
 from __future__ import annotations
 
+import importlib
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -9,17 +11,22 @@ from typing import TYPE_CHECKING, Any
 from oh_kernel.errors import SettingsError
 from oh_kernel.settings import Settings
 from oh_kernel.tools.base import Tool, ToolExecutor
-from oh_kernel.tools.file_editor import FileEditorExecutor, FileEditorTool
-from oh_kernel.tools.finish import FinishTool
-from oh_kernel.tools.ipython import IpythonExecutor, IpythonTool
-from oh_kernel.tools.terminal import TerminalExecutor, TerminalTool
-from oh_kernel.tools.think import ThinkTool
 
 if TYPE_CHECKING:
     from oh_kernel.sessions.namespace import Namespace
 
-PRESETS: dict[str, tuple[type[Tool], ...]] = {
-    "default": (IpythonTool, TerminalTool, FileEditorTool, ThinkTool, FinishTool),
+# Every tool there is: its name, which is also its module's in this folder, and its class. A tool
+# is imported when a preset with it is used.
+ALL_TOOLS = {
+    "ipython": "IpythonTool",
+    "terminal": "TerminalTool",
+    "file_editor": "FileEditorTool",
+    "think": "ThinkTool",
+    "finish": "FinishTool",
+}
+
+PRESETS: dict[str, tuple[str, ...]] = {
+    "default": ("ipython", "terminal", "file_editor", "think", "finish"),
 }
 
 
@@ -41,36 +48,42 @@ def tools_of_preset(name: str) -> tuple[type[Tool], ...]:
         raise SettingsError(
             f"tools={name!r} is no preset.", remedy=f"Choose one of: {', '.join(PRESETS)}."
         )
-    return PRESETS[name]
+    return tuple(tool_named(tool) for tool in PRESETS[name])
 
 
 def tool_named(name: str) -> type[Tool]:
     """The tool of this name, whichever preset it is in."""
-    known = {tool.name: tool for preset in PRESETS.values() for tool in preset}
-    if name not in known:
+    if name not in ALL_TOOLS:
         raise SettingsError(
-            f"There is no tool {name!r}.", remedy=f"Choose among: {', '.join(known)}."
+            f"There is no tool {name!r}.", remedy=f"Choose among: {', '.join(ALL_TOOLS)}."
         )
-    return known[name]
+    module = importlib.import_module(f"oh_kernel.tools.{name}")
+    tool: type[Tool] = getattr(module, ALL_TOOLS[name])
+    return tool
 
 
 def make_executor(
     tool: type[Tool], workspace: Path, settings: Settings, resources: Resources
 ) -> ToolExecutor[Any, Any]:
     """The executor of `tool` for this workspace, set up as the settings say."""
-    if tool is TerminalTool:
-        return TerminalExecutor(
-            workspace=workspace,
-            no_change_timeout_s=settings.terminal_no_change_timeout_s,
-            output_folder=resources.output_folder,
-            one_statement=False,  # our shell is handed a file, so lines cannot run into each other
-        )
-    if tool is FileEditorTool:
-        return FileEditorExecutor(workspace=workspace, allowed_folders=settings.allowed_folders)
-    if tool is IpythonTool:
-        return IpythonExecutor(
-            workspace=workspace,
-            namespace=resources.namespace,
-            timeout_s=settings.python_timeout_s,
-        )
-    return tool.executor(workspace=workspace)
+    is_ours = tool.__module__ == f"oh_kernel.tools.{tool.name}"
+    more = _arguments(tool.name, settings, resources) if is_ours else {}
+    return tool.executor(workspace=workspace, **more)
+
+
+def _arguments(name: str, settings: Settings, resources: Resources) -> Mapping[str, Any]:
+    """What the executor of our tool called `name` takes beside the workspace."""
+    match name:
+        case "terminal":
+            return {
+                "no_change_timeout_s": settings.terminal_no_change_timeout_s,
+                "output_folder": resources.output_folder,
+                # Our shell is handed a file, so lines cannot run into each other.
+                "one_statement": False,
+            }
+        case "file_editor":
+            return {"allowed_folders": settings.allowed_folders}
+        case "ipython":
+            return {"namespace": resources.namespace, "timeout_s": settings.python_timeout_s}
+        case _:
+            return {}

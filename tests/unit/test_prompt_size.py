@@ -4,7 +4,7 @@ import json
 import warnings
 
 from oh_kernel.agents.prompt import dynamic_context, static_prompt
-from oh_kernel.tools.presets import PRESETS
+from oh_kernel.tools.presets import tools_of_preset
 
 MAX_TOKENS = 2_500
 
@@ -30,7 +30,7 @@ def as_sent(tool: type) -> str:
 
 
 def test_static_prompt_and_schemas_of_the_default_preset() -> None:
-    parts = {tool.name: tokens(as_sent(tool)) for tool in PRESETS["default"]}
+    parts = {tool.name: tokens(as_sent(tool)) for tool in tools_of_preset("default")}
     parts["static prompt"] = tokens(static_prompt())
     print(parts, sum(parts.values()))
     assert sum(parts.values()) <= MAX_TOKENS, parts
