@@ -36,7 +36,8 @@ from oh_kernel.events import (
     UserRejectObservation,
 )
 from oh_kernel.llm.base import Completion, RetryNotice, TextDelta
-from oh_kernel.tools.base import ToolContext
+from oh_kernel.tools.base import ToolContext, ToolExecutor
+from oh_kernel.tools.locks import LockTimeout
 
 T = TypeVar("T")
 
@@ -205,12 +206,23 @@ class Run:
             make_room=lambda: self._log.delta(NativeOutput(call.tool_call_id)),
         )
         try:
-            observation = await self._interruptible(executor.run(call.action, context))
+            observation = await self._interruptible(self._answer(executor, call, context))
         except Stopped:
             return _error(call, STOPPED_CALL)
+        except LockTimeout as error:
+            return _error(call, str(error))
         except Exception as error:
             return _error(call, f"Error executing tool '{call.tool_name}': {error}")
         return _observed(call, observation)
+
+    async def _answer(
+        self, executor: ToolExecutor[Any, Any], call: ActionEvent, context: ToolContext
+    ) -> Observation:
+        """What the tool answers, with what the call uses to itself meanwhile."""
+        keys = executor.resources(call.action)
+        async with self._toolbox.locks.held((f"tool:{call.tool_name}",) if keys is None else keys):
+            observation: Observation = await executor.run(call.action, context)
+            return observation
 
     async def _asked(self, questions: list[Question]) -> bool:
         """Have a person decide; False when the run ends here and waits for one."""

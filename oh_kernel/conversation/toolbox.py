@@ -8,6 +8,7 @@ from typing import Any, Protocol, runtime_checkable
 from oh_kernel.conversation.confirmation import Question
 from oh_kernel.events import Event, ObservationEvent
 from oh_kernel.tools.base import Preview, Tool, ToolExecutor
+from oh_kernel.tools.locks import ResourceLocks
 
 
 @runtime_checkable
@@ -42,6 +43,7 @@ class Toolbox:
         self.workspace = workspace
         self._make = make
         self._executors: dict[str, ToolExecutor[Any, Any]] = {}
+        self.locks = ResourceLocks()
 
     def executor(self, name: str) -> ToolExecutor[Any, Any] | None:
         """The executor of the tool called `name`, if there is such a tool."""

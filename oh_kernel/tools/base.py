@@ -66,6 +66,13 @@ class ToolExecutor(Generic[A, O]):
         """Carry out `action`."""
         raise NotImplementedError
 
+    def resources(self, action: A) -> tuple[str, ...] | None:
+        """What `action` must have to itself: keys like `file:/w/a.py` or `terminal:session`.
+
+        None: one call of this tool at a time. Empty: nothing, it may run beside any other.
+        """
+        return None
+
     def __call__(self, action: A) -> O:
         """Carry out `action` and wait for it; from any thread but the agent's."""
         return run_blocking(self.run(action, ToolContext(workspace=self.workspace)))

@@ -19,6 +19,9 @@ class FinishObservation(Observation):
 class FinishExecutor(ToolExecutor[FinishAction, FinishObservation]):
     """Gives the message back; ending the turn is the agent's part."""
 
+    def resources(self, action: FinishAction) -> tuple[str, ...]:
+        return ()
+
     async def run(self, action: FinishAction, context: ToolContext) -> FinishObservation:
         return FinishObservation.from_text(action.message)
 

@@ -45,6 +45,9 @@ class IpythonExecutor(ToolExecutor[IpythonAction, IpythonObservation]):
         self._namespace = namespace
         self._timeout_s = timeout_s
 
+    def resources(self, action: IpythonAction) -> tuple[str, ...]:
+        return ()  # there is one main thread, and code in it may itself run a conversation
+
     async def run(self, action: IpythonAction, context: ToolContext) -> IpythonObservation:
         """Run the code; cancelled, it is interrupted and what it printed so far is kept."""
         if self._namespace is None:

@@ -17,6 +17,9 @@ class ThinkObservation(Observation):
 class ThinkExecutor(ToolExecutor[ThinkAction, ThinkObservation]):
     """Answers; the thought itself is stored with the action."""
 
+    def resources(self, action: ThinkAction) -> tuple[str, ...]:
+        return ()
+
     async def run(self, action: ThinkAction, context: ToolContext) -> ThinkObservation:
         return ThinkObservation.from_text("Your thought has been logged.")
 
