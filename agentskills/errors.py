@@ -9,7 +9,9 @@ EditingError                 nothing was written
 |- BinaryFile                .size in bytes
 |- CannotRead                .cause, the operating system's error
 |- CannotWrite               .cause
+|- NotAllowed                .folders that may be written
 |- FileChanged               it no longer holds what the caller saw
+|  `- ChangedOutside         .diff, what changed since
 |- NotEncodable              .character, .encoding
 |- NoMatch
 |- ManyMatches               .line_numbers
@@ -17,6 +19,8 @@ EditingError                 nothing was written
 """
 
 import os
+from collections.abc import Sequence
+from pathlib import Path
 
 
 class EditingError(Exception):
@@ -84,11 +88,35 @@ class CannotWrite(EditingError):
         self.cause = cause
 
 
+class NotAllowed(EditingError):
+    """The file is outside the folders that may be written."""
+
+    def __init__(self, path: str | os.PathLike[str], folders: Sequence[Path]) -> None:
+        named = ", ".join(map(str, folders))
+        super().__init__(
+            f"{path} is outside the folders that may be written: [{named}]. Work in one of them, "
+            "or ask the user to add its folder to the setting allowed_folders."
+        )
+        self.folders = folders
+
+
 class FileChanged(EditingError):
     """Somebody else changed the file after the caller saw it."""
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
         super().__init__(f"{path} was changed by somebody else in the meantime.")
+
+
+class ChangedOutside(FileChanged):
+    """The file is not as the agent last saw it; the message shows what changed."""
+
+    def __init__(self, path: str | os.PathLike[str], diff: str, since: str) -> None:
+        EditingError.__init__(
+            self,
+            f"{path} has changed since {since}. Nothing was done. This is what changed; call again "
+            f"if you still want to edit it:\n{diff}",
+        )
+        self.diff = diff
 
 
 class NotEncodable(EditingError):

@@ -8,6 +8,8 @@ import asyncio
 import logging
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from dataclasses import replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -35,6 +37,7 @@ from oh_kernel.security.secrets import SecretMask
 from oh_kernel.settings import Settings
 from oh_kernel.store import HEARTBEAT_S, EventStore, Lease
 from oh_kernel.tools.base import Tool, ToolExecutor
+from oh_kernel.tools.files import Files
 from oh_kernel.tools.presets import Resources, make_executor, tools_of_preset
 
 logger = logging.getLogger(__name__)
@@ -72,7 +75,7 @@ class Core:
         self.log.load()
         self.decisions: dict[str, Decision] = {}
         self._was_stored = bool(self.log.events)
-        self._resources = resources
+        self._resources = replace(resources, events=lambda: self.log.events)
         self._toolbox = Toolbox(tools, self.workspace, self._executor)
         self._policy = policy
         self._unattended = unattended
@@ -92,6 +95,11 @@ class Core:
         if self.log.status is not Status.WAITING_FOR_CONFIRMATION:
             return ()
         return tuple(c for c in self.log.open_calls if c.tool_call_id not in self.decisions)
+
+    @cached_property
+    def files(self) -> Files:
+        """What its file tools share: where they may write, what the agent saw, what it edited."""
+        return Files(self.workspace, allowed_folders=self.settings.allowed_folders)
 
     def model(self) -> LLM:
         """The model; raises ModelNotConfigured for a name that means none."""
@@ -170,6 +178,7 @@ class Core:
             CodeActAgent(self.model(), self._toolbox.tools),
             self._toolbox,
             gate,
+            self.files,
             approver=self.approver,
             decisions=self.decisions,
             max_steps=self.settings.max_steps,
@@ -222,6 +231,7 @@ class Core:
         """Go on with other settings. Not while the agent runs."""
         old, self.settings = self.settings, settings
         self._hide_key()
+        self.files.allow(settings.allowed_folders)
         if settings.tools != old.tools:
             self._toolbox.tools = tools_of_preset(settings.tools)
             if self._lease is not None:
@@ -272,7 +282,8 @@ class Core:
             await self.log.append(system_prompt_event(self._toolbox.tools, self.workspace))
 
     def _executor(self, tool: type[Tool]) -> ToolExecutor[Any, Any]:
-        return make_executor(tool, self.workspace, self.settings, self._resources)
+        resources = replace(self._resources, files=self.files)
+        return make_executor(tool, self.workspace, self.settings, resources)
 
     def _hide_key(self) -> None:
         for settings in _settings_of_models(self.settings):

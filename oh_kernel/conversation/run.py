@@ -37,6 +37,7 @@ from oh_kernel.events import (
 )
 from oh_kernel.llm.base import Completion, RetryNotice, TextDelta
 from oh_kernel.tools.base import ToolContext, ToolExecutor
+from oh_kernel.tools.files import Files
 from oh_kernel.tools.locks import LockTimeout
 
 T = TypeVar("T")
@@ -65,6 +66,7 @@ class Run:
         agent: CodeActAgent,
         toolbox: Toolbox,
         gate: Gate,
+        files: Files,
         *,
         approver: Approver | None = None,
         decisions: dict[str, Decision] | None = None,
@@ -74,6 +76,7 @@ class Run:
         self._agent = agent
         self._toolbox = toolbox
         self._gate = gate
+        self._files = files
         self._approver = approver
         self._decisions = decisions if decisions is not None else {}
         self._max_steps = max_steps
@@ -221,7 +224,8 @@ class Run:
         """What the tool answers, with what the call uses to itself meanwhile."""
         keys = executor.resources(call.action)
         async with self._toolbox.locks.held((f"tool:{call.tool_name}",) if keys is None else keys):
-            observation: Observation = await executor.run(call.action, context)
+            with self._files.during_call(executor, call.tool_name):
+                observation: Observation = await executor.run(call.action, context)
             return observation
 
     async def _asked(self, questions: list[Question]) -> bool:

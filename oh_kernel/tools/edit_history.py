@@ -1,50 +1,117 @@
-"""What did each file hold before and after the last edits, byte for byte?"""
+"""What did each of the last edits change in a file, so that it can be taken back?
 
-from collections import deque
-from dataclasses import dataclass, replace
+An edit is kept as the stretch of bytes that it replaced, with a digest of the whole content before
+and after: taking it back needs the content after it, which is in the file, or else it is refused.
+"""
+
+import hashlib
+from collections import defaultdict
+from dataclasses import dataclass
 from pathlib import Path
-
-from agentskills.disk import create_bytes, remove_file, replace_bytes
-from agentskills.editing import FileText
+from typing import Protocol, Self
 
 DEPTH = 10
 """Edits of one file that can be taken back."""
 
 
 @dataclass(frozen=True)
-class Step:
-    """One edit. `before` is None when it made the file."""
+class Edit:
+    """One edit of one file. A digest of None: there is no file then."""
 
-    before: FileText | None
-    after: FileText
+    before: bytes | None
+    after: bytes | None
+    start: int
+    removed: bytes
+    added: bytes
+    mode: int | None = None
+    """The permissions of a file that was removed."""
+
+    @classmethod
+    def between(cls, old: bytes | None, new: bytes | None, mode: int | None = None) -> Self:
+        """The edit that leads from one content to another."""
+        a, b = old or b"", new or b""
+        start = _shared_beginning(a, b)
+        end = _shared_end(a[start:], b[start:])
+        removed, added = a[start : len(a) - end], b[start : len(b) - end]
+        return cls(digest(old), digest(new), start, removed, added, mode)
+
+    def content_before(self, content: bytes | None) -> bytes | None:
+        """What was in the file before this edit; `content` is what the edit left there."""
+        if self.before is None:
+            return None
+        content = content or b""
+        end = self.start + len(self.added)
+        return content[: self.start] + self.removed + content[end:]
+
+
+@dataclass(frozen=True)
+class Kept:
+    """An edit in a history. `done` is False until the file is known to be written."""
+
+    number: int
+    edit: Edit
+    done: bool
+
+
+class History(Protocol):
+    """The last edits of each file, by the path that it really has."""
+
+    def add(self, path: Path, edit: Edit) -> int:
+        """Keep an edit that is about to be made, durably; gives its number."""
+
+    def confirm(self, path: Path, number: int) -> None:
+        """The edit was made. The oldest beyond DEPTH are forgotten."""
+
+    def drop(self, path: Path, number: int) -> None:
+        """Forget an edit that was not made or was taken back."""
+
+    def last(self, path: Path) -> Kept | None:
+        """The newest edit of a file."""
 
 
 class EditHistory:
-    """The last edits of each file, by the path that it really has; lives with its executor."""
+    """A history that lives as long as its process."""
 
     def __init__(self) -> None:
-        self._steps: dict[Path, deque[Step]] = {}
+        self._kept: defaultdict[Path, list[Kept]] = defaultdict(list)
+        self._count = 0
 
-    def make(self, path: Path, step: Step) -> None:
-        """Carry out an edit and remember it."""
-        if step.before is None:
-            create_bytes(path, step.after.data)
+    def add(self, path: Path, edit: Edit) -> int:
+        self._count += 1
+        self._kept[path].append(Kept(self._count, edit, done=False))
+        return self._count
+
+    def confirm(self, path: Path, number: int) -> None:
+        confirmed = [
+            Kept(kept.number, kept.edit, kept.done or kept.number == number)
+            for kept in self._kept[path]
+        ]
+        self._kept[path] = confirmed[-DEPTH:]
+
+    def drop(self, path: Path, number: int) -> None:
+        self._kept[path] = [kept for kept in self._kept[path] if kept.number != number]
+
+    def last(self, path: Path) -> Kept | None:
+        kept = self._kept.get(path)
+        return kept[-1] if kept else None
+
+
+def digest(content: bytes | None) -> bytes | None:
+    """What tells one content of a file from another."""
+    return None if content is None else hashlib.sha256(content).digest()
+
+
+def _shared_beginning(a: bytes, b: bytes) -> int:
+    """How many bytes both begin with, found by bisection: comparing slices is fast."""
+    low, high = 0, min(len(a), len(b))
+    while low < high:
+        middle = (low + high + 1) // 2
+        if a[low:middle] == b[low:middle]:
+            low = middle
         else:
-            replace_bytes(path, step.after.data, was=step.before.data)
-        # Copies, for they leave the derived texts and lists behind.
-        kept = Step(step.before and replace(step.before), replace(step.after))
-        self._steps.setdefault(path, deque(maxlen=DEPTH)).append(kept)
+            high = middle - 1
+    return low
 
-    def last(self, path: Path) -> Step | None:
-        """The last edit that has not been taken back."""
-        steps = self._steps.get(path)
-        return steps[-1] if steps else None
 
-    def take_back(self, path: Path) -> None:
-        """Undo the last edit, unless the file holds something else by now (FileChanged)."""
-        step = self._steps[path][-1]
-        if step.before is None:
-            remove_file(path, was=step.after.data)
-        else:
-            replace_bytes(path, step.before.data, was=step.after.data)
-        self._steps[path].pop()
+def _shared_end(a: bytes, b: bytes) -> int:
+    return _shared_beginning(a[::-1], b[::-1])

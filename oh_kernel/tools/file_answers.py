@@ -119,9 +119,16 @@ def image_url(path: Path, data: bytes) -> str:
     return f"data:{header.mime_type};base64,{b64encode(data).decode('ascii')}"
 
 
-def told(error: errors.EditingError, path: str, old_str: str | None) -> str:
+def told(error: errors.EditingError, command: str, path: str, old_str: str | None) -> str:
     """An error of the editing engine in the words of the tool's contract."""
     match error:
+        case errors.NotAllowed(folders=folders):
+            return (
+                f"Operation '{command}' is not allowed on file '{path}'. Only files in the "
+                f"following folders can be edited: [{', '.join(map(str, folders))}]"
+            )
+        case errors.ChangedOutside():
+            return str(error)
         case errors.NoMatch():
             return (
                 f"No replacement was performed, old_str `{old_str}` did not appear verbatim in "

@@ -10,19 +10,11 @@ from typing import Annotated, Literal, TypeVar
 
 from pydantic import Field, WithJsonSchema
 
-from agentskills.disk import (
-    MAX_FILE_BYTES,
-    create_bytes,
-    read_bytes,
-    remove_file,
-    replace_bytes,
-    resolved,
-)
-from agentskills.editing import FileText, new_file, printable, read_file
-from agentskills.errors import CannotRead, CannotWrite, EditingError, FileChanged, FileTooLarge
+from agentskills.disk import MAX_FILE_BYTES, read_bytes, resolved
+from agentskills.editing import FileText, new_file, printable
+from agentskills.errors import CannotRead, CannotWrite, EditingError, FileTooLarge
 from oh_kernel.events import Action, ImageContent, Observation, TextContent, ToolAnnotations
 from oh_kernel.tools.base import Preview, Tool, ToolContext, ToolExecutor, clip
-from oh_kernel.tools.edit_history import EditHistory, Step
 from oh_kernel.tools.excerpts import folder_listing
 from oh_kernel.tools.file_answers import (
     MAX_CHARS,
@@ -36,6 +28,7 @@ from oh_kernel.tools.file_answers import (
     listing,
     told,
 )
+from oh_kernel.tools.files import Files, Step
 
 IMAGE_SUFFIXES = {".png", ".jpg", ".jpeg", ".gif", ".webp", ".bmp"}
 
@@ -75,19 +68,34 @@ class FileEditorObservation(Observation):
 
 
 class FileEditorExecutor(ToolExecutor[FileEditorAction, FileEditorObservation]):
-    """Views and edits files. To be used on one thread at a time; remembers its edits for undo."""
+    """Views and edits files. To be used on one thread at a time.
+
+    `files` is what it shares with the other file tools of its conversation. With
+    `allowed_edits_files` it edits these files and no others.
+    """
 
     def __init__(
         self,
         workspace: str | Path,
         *,
+        files: Files | None = None,
         allowed_folders: Sequence[str | Path] = (),
         max_file_bytes: int = MAX_FILE_BYTES,
+        allowed_edits_files: Sequence[str | Path] | None = None,
     ) -> None:
         super().__init__(workspace)
-        self.writable = [resolved(folder) for folder in (workspace, *allowed_folders)]
-        self.max_file_bytes = max_file_bytes
-        self._history = EditHistory()
+        self.files = files or Files(
+            workspace, allowed_folders=allowed_folders, max_file_bytes=max_file_bytes
+        )
+        self._only: list[Path] | None = None
+        if allowed_edits_files is not None:
+            self._only = sorted(resolved(path) for path in allowed_edits_files)
+
+    def resources(self, action: FileEditorAction) -> tuple[str, ...]:
+        try:
+            return (f"file:{resolved(self.files.locate(action.path))}",)
+        except EditingError:
+            return ()  # no file can have this path
 
     async def run(self, action: FileEditorAction, context: ToolContext) -> FileEditorObservation:
         try:
@@ -95,7 +103,7 @@ class FileEditorExecutor(ToolExecutor[FileEditorAction, FileEditorObservation]):
         except Refused as refusal:
             reason = str(refusal)
         except EditingError as error:
-            reason = told(error, action.path, action.old_str)
+            reason = told(error, action.command, action.path, action.old_str)
         text = clip(printable(reason), MAX_CHARS)
         return FileEditorObservation.from_text(text, True, command=action.command)
 
@@ -105,22 +113,15 @@ class FileEditorExecutor(ToolExecutor[FileEditorAction, FileEditorObservation]):
             return None
         try:
             path = self._checked_path(action)
-            step = self._planned(action, path)
+            before = None if action.command == "create" else self.files.peek(path)
+            after = self._after(action, path, before)
         except (Refused, EditingError):
             return None
-        return Preview(path, _text_of(step.before), printable(step.after.text))
+        return Preview(path, _text_of(before), printable(after.text))
 
     def revert(self, path: Path, old_text: str | None, new_text: str | None) -> str | None:
-        """Take back an applied edit that a person rejects; the reason why not, if it cannot be.
-
-        The texts are those of the edit's observation, None where there was no file. Nothing is
-        written when the file no longer holds the new text.
-        """
-        try:
-            self._revert(resolved(path), old_text, new_text)
-        except EditingError as error:
-            return str(error)
-        return None
+        """Take back an applied edit that a person rejects; the reason why not, if it cannot be."""
+        return self.files.revert(path, old_text, new_text)
 
     def _carried_out(self, action: FileEditorAction, path: Path) -> FileEditorObservation:
         match action.command:
@@ -140,12 +141,15 @@ class FileEditorExecutor(ToolExecutor[FileEditorAction, FileEditorObservation]):
         if there and action.command == "create":
             hint = f"File already exists at: {path}. Cannot overwrite files using command `create`."
             raise invalid("path", path, hint)
-        if not there and action.command != "create":
+        if not there and not self._is_brought_back(action, path) and action.command != "create":
             hint = f"The path {path} does not exist. Please provide a valid path."
             raise invalid("path", path, hint)
         if action.command != "view":
             self._require_editable(action.command, path)
         return path
+
+    def _is_brought_back(self, action: FileEditorAction, path: Path) -> bool:
+        return action.command == "undo_edit" and self.files.was_removed(path)
 
     def _absolute_path_hint(self, action: FileEditorAction) -> str:
         hint = "The path should be an absolute path."
@@ -162,78 +166,50 @@ class FileEditorExecutor(ToolExecutor[FileEditorAction, FileEditorObservation]):
                 "directories."
             )
             raise invalid("path", path, hint)
-        target = resolved(path)
-        if not any(target.is_relative_to(folder) for folder in self.writable):
-            folders = ", ".join(map(str, self.writable))
+        self.files.require_writable(path)
+        if self._only is not None and resolved(path) not in self._only:
             raise Refused(
-                f"Operation '{command}' is not allowed on file '{path}'. Only files in the "
-                f"following folders can be edited: [{folders}]"
+                f"Operation '{command}' is not allowed on file '{path}'. Only the following files "
+                f"can be edited: {[str(only) for only in self._only]}"
             )
 
     def _viewed(self, action: FileEditorAction, path: Path) -> FileEditorObservation:
         if path.is_dir():
             return _seen(path, _folder_text(action, path))
         if path.suffix.lower() in IMAGE_SUFFIXES:
-            url = image_url(path, read_bytes(path, max_bytes=self.max_file_bytes))
+            url = image_url(path, read_bytes(path, max_bytes=self.files.max_file_bytes))
             text = f"Image file {path} read successfully. Displaying image content."
             return _seen(path, text, ImageContent(image_urls=[url]))
-        file = read_file(path, max_bytes=self.max_file_bytes)
+        file = self.files.read(path)
         if action.view_range is None:
             return _seen(path, listing(file, path))
         return _seen(path, lines_in_range(file, path, action.view_range))
 
     def _edited(self, action: FileEditorAction, path: Path) -> FileEditorObservation:
-        step = self._planned(action, path)
-        self._history.make(step.after.path, step)
-        answer = f"File created successfully at: {path}"
-        if step.before and action.command == "str_replace":
-            old, new = str(action.old_str), str(action.new_str)
-            answer = after_replacement(step.before, step.after, path, old, new)
-        elif step.before and action.insert_line is not None:
-            added = str(action.new_str).count("\n") + 1
-            answer = after_insertion(step.after, path, action.insert_line, added)
-        return _changed(action.command, path, answer, step.before, step.after)
+        anchored = action.command != "insert"
+        before = None
+        if action.command != "create":
+            before = self.files.for_edit(path, anchored=anchored)
+        after = self._after(action, path, before)
+        notes = self.files.carry_out([Step(path, before, after, anchored)])
+        answer = _answer(action, path, before, after)
+        return _changed(action.command, path, " ".join([*notes, answer]), before, after)
 
-    def _planned(self, action: FileEditorAction, path: Path) -> Step:
-        """What an edit would do to the file; nothing is written yet."""
-        target = resolved(path)
-        if action.command == "create":
+    def _after(self, action: FileEditorAction, path: Path, before: FileText | None) -> FileText:
+        """What an edit would make of the file; nothing is written yet."""
+        if before is None:
             text = _required(action, "file_text", action.file_text)
-            _require_folder(target)
-            step = Step(None, new_file(target, text))
+            _require_folder(resolved(path))
+            after = new_file(path, text)
         else:
-            before = read_file(target, max_bytes=self.max_file_bytes)
-            step = Step(before, _edited_text(action, before))
-        if len(step.after.data) > self.max_file_bytes:
-            raise FileTooLarge(path, len(step.after.data), self.max_file_bytes)
-        return step
+            after = _edited_text(action, before)
+        if len(after.data) > self.files.max_file_bytes:
+            raise FileTooLarge(path, len(after.data), self.files.max_file_bytes)
+        return after
 
     def _undone(self, path: Path) -> FileEditorObservation:
-        target = resolved(path)
-        step = self._history.last(target)
-        if step is None:
-            raise Refused(f"No edit history found for {path}.")
-        self._history.take_back(target)
-        answer = after_undo(step.before, path)
-        return _changed("undo_edit", path, answer, step.after, step.before)
-
-    def _revert(self, target: Path, old_text: str | None, new_text: str | None) -> None:
-        if new_text is None:  # an undo had removed the file
-            create_bytes(target, new_file(target, old_text or "").data)
-            return
-        data = read_bytes(target, max_bytes=self.max_file_bytes)
-        step = self._history.last(target)
-        if step and step.after.data == data and _text_of(step.before) == old_text:
-            self._history.take_back(target)
-            return
-        # An edit of an earlier process, or not the last one: the log alone knows its text.
-        now = FileText.from_bytes(target, data)
-        if now.text != new_text:
-            raise FileChanged(target)
-        if old_text is None:
-            remove_file(target, was=data)
-        else:
-            replace_bytes(target, now.spliced(0, len(now.text), old_text).data, was=data)
+        step = self.files.undo(path)
+        return _changed("undo_edit", path, after_undo(step.before, path), step.after, step.before)
 
 
 class FileEditorTool(Tool):
@@ -257,6 +233,16 @@ class FileEditorTool(Tool):
     hints = ToolAnnotations(
         readOnlyHint=False, destructiveHint=True, idempotentHint=False, openWorldHint=False
     )
+
+
+def _answer(action: FileEditorAction, path: Path, before: FileText | None, after: FileText) -> str:
+    if before is None:
+        return f"File created successfully at: {path}"
+    if action.command == "str_replace":
+        old, new = str(action.old_str), str(action.new_str)
+        return after_replacement(before, after, path, old, new)
+    added = str(action.new_str).count("\n") + 1
+    return after_insertion(after, path, action.insert_line or 0, added)
 
 
 def _edited_text(action: FileEditorAction, file: FileText) -> FileText:

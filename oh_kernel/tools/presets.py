@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import importlib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from oh_kernel.errors import SettingsError
+from oh_kernel.events import Event
 from oh_kernel.settings import Settings
 from oh_kernel.tools.base import Tool, ToolExecutor
 
 if TYPE_CHECKING:
     from oh_kernel.sessions.namespace import Namespace
+    from oh_kernel.tools.files import Files
 
 # Every tool there is: its name, which is also its module's in this folder, and its class. A tool
 # is imported when a preset with it is used.
@@ -21,12 +23,13 @@ ALL_TOOLS = {
     "ipython": "IpythonTool",
     "terminal": "TerminalTool",
     "file_editor": "FileEditorTool",
+    "task_tracker": "TaskTrackerTool",
     "think": "ThinkTool",
     "finish": "FinishTool",
 }
 
 PRESETS: dict[str, tuple[str, ...]] = {
-    "default": ("ipython", "terminal", "file_editor", "think", "finish"),
+    "default": ("ipython", "terminal", "file_editor", "task_tracker", "think", "finish"),
 }
 
 
@@ -40,6 +43,10 @@ class Resources:
     namespace: Namespace | None = None
     output_folder: Path | None = None
     """Where complete outputs are saved that were too long to be told whole."""
+    events: Callable[[], Sequence[Event]] = tuple
+    """The log so far, for tools that go on from what they answered before."""
+    files: Files | None = None
+    """What all file tools of a conversation share."""
 
 
 def tools_of_preset(name: str) -> tuple[type[Tool], ...]:
@@ -82,8 +89,12 @@ def _arguments(name: str, settings: Settings, resources: Resources) -> Mapping[s
                 "one_statement": False,
             }
         case "file_editor":
-            return {"allowed_folders": settings.allowed_folders}
+            return {"files": resources.files, "allowed_folders": settings.allowed_folders}
         case "ipython":
             return {"namespace": resources.namespace, "timeout_s": settings.python_timeout_s}
+        case "task_tracker":
+            from oh_kernel.tools.task_tracker import tasks_of  # the tool, loaded by now
+
+            return {"planned": lambda: tasks_of(resources.events())}
         case _:
             return {}
