@@ -1,0 +1,124 @@
+"""Where in a file do the hunks of a patch belong, and what does the file become?
+
+Lines are those of `text.split("\\n")`: a text that ends with a newline has an empty last line.
+Hunks are placed one after the other, each below the one before. How far what was written differs
+from what was found is counted as `fuzz`.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from itertools import accumulate
+from typing import NamedTuple
+
+from agentskills.editing import FileText
+from oh_kernel.tools.patch_grammar import DiffError, Hunk
+
+# What a match costs that holds only for lines without blanks at their ends, or on both sides.
+_FORMS: tuple[tuple[int, Callable[[str], str]], ...] = ((0, str), (1, str.rstrip), (100, str.strip))
+_ANCHOR_STRIPPED = 1
+_NOT_AT_END = 10_000
+
+
+class Replacement(NamedTuple):
+    """The lines `first` up to before `stop` of a file give way to others."""
+
+    first: int
+    stop: int
+    added: tuple[str, ...]
+
+
+class Match(NamedTuple):
+    """The line where something was found, and how loosely."""
+
+    at: int
+    fuzz: int
+
+
+def apply(hunks: Sequence[Hunk], file: FileText, path: str) -> tuple[FileText, int]:
+    """The file with the hunks carried out, and the fuzz; DiffError when one has no place."""
+    lines = file.text.split("\n")
+    replacements, fuzz = place(hunks, lines, path)
+    starts = [0, *accumulate(len(line) + 1 for line in lines)]
+    for replacement in reversed(replacements):  # the last first: what is above keeps its place
+        start, end, text = _span(replacement, starts)
+        file = file.spliced(start, end, text)
+    return file, fuzz
+
+
+def place(hunks: Sequence[Hunk], lines: Sequence[str], path: str) -> tuple[list[Replacement], int]:
+    """Which lines give way to which, in rising order, and the fuzz of all hunks."""
+    replacements: list[Replacement] = []
+    cursor = fuzz = 0
+    for hunk in hunks:
+        anchor = _after_anchor(hunk.anchor, lines, cursor)
+        match = _find_hunk(hunk, lines, anchor.at)
+        if match is None:
+            raise _no_place(hunk, anchor.at, path)
+        fuzz += anchor.fuzz + match.fuzz
+        replacements += _replacements(hunk, match.at)
+        cursor = match.at + len(hunk.before)
+    return replacements, fuzz
+
+
+def _after_anchor(anchor: str, lines: Sequence[str], cursor: int) -> Match:
+    """The line below the anchor. One that is not there, or lies above already, moves nothing."""
+    for fuzz, form in ((0, str), (_ANCHOR_STRIPPED, str.strip)):
+        wanted = form(anchor)
+        formed = [form(line) for line in lines] if wanted.strip() else []
+        if wanted in formed[cursor:] and wanted not in formed[:cursor]:
+            return Match(formed.index(wanted, cursor) + 1, fuzz)
+    return Match(cursor, 0)
+
+
+def _find_hunk(hunk: Hunk, lines: Sequence[str], start: int) -> Match | None:
+    if not hunk.at_end:
+        return _find(hunk.before, lines, range(start, len(lines) + 1))
+    ends = [len(lines), len(lines) - 1] if lines[-1] == "" else [len(lines)]
+    if not hunk.before:
+        return Match(ends[-1], 0)
+    positions = [end - len(hunk.before) for end in ends if end - len(hunk.before) >= start]
+    if match := _find(hunk.before, lines, positions):
+        return match
+    match = _find(hunk.before, lines, range(start, len(lines)))
+    return match and Match(match.at, match.fuzz + _NOT_AT_END)
+
+
+def _find(wanted: Sequence[str], lines: Sequence[str], positions: Sequence[int]) -> Match | None:
+    """The first of the positions where the wanted lines are, the strictest form first."""
+    for fuzz, form in _FORMS:
+        formed, sought = [form(line) for line in lines], [form(line) for line in wanted]
+        for at in positions:
+            if formed[at : at + len(sought)] == sought:
+                return Match(at, fuzz)
+    return None
+
+
+def _replacements(hunk: Hunk, at: int) -> Iterator[Replacement]:
+    for chunk in hunk.chunks:
+        first = at + chunk.offset
+        yield Replacement(first, first + len(chunk.removed), chunk.added)
+
+
+def _no_place(hunk: Hunk, cursor: int, path: str) -> DiffError:
+    kind = "EOF Context" if hunk.at_end else "Context"
+    shown = "\n".join(hunk.before)
+    return DiffError(
+        f"Invalid {kind} {cursor}:\n{shown}\n\n{path} does not hold these lines, one below the "
+        f"other, from line {cursor + 1} on. No file was changed."
+    )
+
+
+def _span(replacement: Replacement, starts: Sequence[int]) -> tuple[int, int, str]:
+    """The same in characters: which part of the text gives way to which.
+
+    `starts` holds where each line begins and, one further, where another would begin.
+    """
+    first, stop, added = replacement
+    text = "\n".join(added)
+    end_of_text = starts[-1] - 1
+    if added and stop > first:
+        return starts[first], starts[stop] - 1, text
+    if stop < len(starts) - 1:  # a line follows, whose newline goes with what is taken or added
+        return starts[first], starts[stop], f"{text}\n" if added else ""
+    if first == 0:
+        return 0, end_of_text, text
+    return min(starts[first] - 1, end_of_text), end_of_text, f"\n{text}" if added else ""
