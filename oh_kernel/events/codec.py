@@ -16,6 +16,7 @@ MODULES = {
     "terminal": ("Terminal",),
     "file_editor": ("FileEditor",),
     "ipython": ("Ipython",),
+    "task_tracker": ("TaskTracker",),
     "think": ("Think",),
     "finish": ("Finish",),
 }
