@@ -1,15 +1,15 @@
 """How do bytes get from and to a file so that a reader never finds half of them?
 
 A file is written beside itself, flushed to the disk and renamed into place. Where a rename would
-break something that the file is (one of several hard links) or is not possible (the folder is not
-ours, a bind mount), it is written in place. Symbolic links are followed and stay links.
+break something that the file is (one of several hard links, somebody else's) or is not possible
+(the folder is not ours, a bind mount), it is written in place, and a journal keeps what it held
+until that is done. Symbolic links are followed and stay links.
 """
 
-import contextlib
 import errno
 import os
-import secrets
 import stat
+from contextlib import AbstractContextManager, nullcontext
 from io import FileIO
 from pathlib import Path
 
@@ -23,20 +23,21 @@ from agentskills.errors import (
     IsAFolder,
     NotARegularFile,
 )
+from agentskills.journal import Journal
+from agentskills.temp_files import overwrite, sync_folder, write_new, write_temp
 
 MAX_FILE_BYTES = 10 * 1024 * 1024
 _PIECE_BYTES = 256 * 1024
 
 # A rename that fails so may still leave the file itself writable; a full disk (ENOSPC) does not.
 _NO_RENAME = {errno.EPERM, errno.EACCES, errno.EBUSY, errno.EXDEV}
-_NO_HARD_LINKS = {errno.EPERM, errno.EACCES, errno.ENOSYS, errno.EOPNOTSUPP, errno.EMLINK}
 
 
 def resolved(path: str | os.PathLike[str]) -> Path:
     """Where the path leads once every link in it is followed; the end need not exist."""
     try:
         return Path(os.path.realpath(path))
-    except ValueError as error:  # a NUL in the path
+    except (ValueError, OSError) as error:  # a NUL in the path; a working folder that is gone
         raise CannotRead(path, error) from error
 
 
@@ -58,14 +59,19 @@ def read_bytes(path: str | os.PathLike[str], *, max_bytes: int = MAX_FILE_BYTES)
     return data
 
 
-def replace_bytes(path: str | os.PathLike[str], data: bytes, *, was: bytes) -> None:
-    """Write over a file that holds `was`; FileChanged when it holds something else."""
+def replace_bytes(
+    path: str | os.PathLike[str], data: bytes, *, was: bytes, journal: Journal | None = None
+) -> None:
+    """Write over a file that holds `was`; FileChanged when it holds something else.
+
+    With a `journal`, a process that dies while it writes in place leaves what puts that right.
+    """
     target = resolved(path)
     _require_content(target, was)
     try:
         _require_writable(target)
         if not _renamed_into_place(target, data):
-            _write_in_place(target, data, was)
+            _write_in_place(target, data, was, journal)
     except OSError as error:
         raise CannotWrite(path, error) from error
 
@@ -77,9 +83,8 @@ def create_bytes(path: str | os.PathLike[str], data: bytes) -> None:
         if os.path.lexists(target):
             raise FileExists(path)
         _require_folder(target.parent)
-        temp = _write_temp(target.parent, data, 0o666)
-        _give_name(temp, target)
-        _sync_folder(target.parent)
+        write_new(target, data, 0o666)
+        sync_folder(target.parent)
     except FileExistsError as error:
         raise FileExists(path) from error
     except OSError as error:
@@ -92,7 +97,7 @@ def remove_file(path: str | os.PathLike[str], *, was: bytes) -> None:
     _require_content(target, was)
     try:
         target.unlink()
-        _sync_folder(target.parent)
+        sync_folder(target.parent)
     except OSError as error:
         raise CannotWrite(path, error) from error
 
@@ -151,81 +156,58 @@ def _renamed_into_place(target: Path, data: bytes) -> bool:
     if status.st_nlink > 1:
         return False
     try:
-        temp = _write_temp(target.parent, data, stat.S_IMODE(status.st_mode) & 0o600)
+        temp = write_temp(target.parent, data, stat.S_IMODE(status.st_mode) & 0o600)
     except PermissionError:
         return False
     try:
-        _copy_attributes(target, temp, status)
+        if not _copy_attributes(target, temp, status):
+            temp.unlink()
+            return False
         temp.replace(target)
     except OSError as error:
         temp.unlink(missing_ok=True)
         if error.errno in _NO_RENAME:
             return False
         raise
-    _sync_folder(target.parent)
+    sync_folder(target.parent)
     return True
 
 
-def _write_temp(folder: Path, data: bytes, mode: int) -> Path:
-    temp = folder / f".agentskills-{secrets.token_hex(6)}.tmp"
-    handle = os.open(temp, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, mode)
-    try:
+def _copy_attributes(source: Path, temp: Path, status: os.stat_result) -> bool:
+    """Have `temp` belong to whom and allow what `source` does; False when that cannot be."""
+    made = temp.stat()
+    if (made.st_uid, made.st_gid) != (status.st_uid, status.st_gid):
         try:
-            _overwrite(handle, data)
-        finally:
-            os.close(handle)
-    except BaseException:  # also an interrupt: no litter in the user's folder
-        temp.unlink(missing_ok=True)
-        raise
-    return temp
-
-
-def _copy_attributes(source: Path, temp: Path, status: os.stat_result) -> None:
-    with contextlib.suppress(PermissionError):  # only root may give files away
-        os.chown(temp, status.st_uid, status.st_gid)
+            os.chown(temp, status.st_uid, status.st_gid)
+        except PermissionError:  # only root may give files away
+            return False
     # After chown, which takes the set-user-id bit away.
     temp.chmod(stat.S_IMODE(status.st_mode))
     if not hasattr(os, "listxattr"):  # Linux only; access lists are among them
-        return
-    for name in os.listxattr(source):
-        with contextlib.suppress(OSError):  # some belong to the system, not to us
-            os.setxattr(temp, name, os.getxattr(source, name))
+        return True
+    return all(_has_attribute(source, temp, name) for name in os.listxattr(source))
 
 
-def _give_name(temp: Path, target: Path) -> None:
-    """Name the new file without ever replacing one that came into being meanwhile."""
+def _has_attribute(source: Path, temp: Path, name: str) -> bool:
+    value = os.getxattr(source, name)
     try:
-        os.link(temp, target)
-    except OSError as error:
-        if error.errno not in _NO_HARD_LINKS:
-            raise
-        temp.rename(target)
-    finally:
-        temp.unlink(missing_ok=True)
+        os.setxattr(temp, name, value)
+    except OSError:
+        # Some belong to the system, which gives each new file the same or its own.
+        return not name.startswith(("user.", "system.posix_acl"))
+    return True
 
 
-def _write_in_place(target: Path, data: bytes, was: bytes) -> None:
-    with target.open("r+b", buffering=0) as file:
+def _write_in_place(target: Path, data: bytes, was: bytes, journal: Journal | None) -> None:
+    with target.open("r+b", buffering=0) as file, _kept(journal, target, was, data):
         try:
-            _overwrite(file.fileno(), data)
+            overwrite(file.fileno(), data)
         except OSError:
-            _overwrite(file.fileno(), was)
+            overwrite(file.fileno(), was)
             raise
 
 
-def _overwrite(handle: int, data: bytes) -> None:
-    written = 0
-    while written < len(data):
-        written += os.pwrite(handle, data[written:], written)
-    os.ftruncate(handle, len(data))
-    os.fsync(handle)
-
-
-def _sync_folder(folder: Path) -> None:
-    # Makes the new name durable; not every file system can, and the content is safe already.
-    with contextlib.suppress(OSError):
-        handle = os.open(folder, os.O_RDONLY)
-        try:
-            os.fsync(handle)
-        finally:
-            os.close(handle)
+def _kept(
+    journal: Journal | None, target: Path, old: bytes, new: bytes
+) -> AbstractContextManager[None]:
+    return nullcontext() if journal is None else journal.keeping(target, old, new)

@@ -126,9 +126,14 @@ class Settings(BaseModel):
         """The database of conversations: `store_path`, or the one in the Jupyter data folder."""
         if self.store_path is not None:
             return self.store_path
-        from jupyter_core.paths import jupyter_data_dir  # heavy for who has set the path
+        return data_folder() / "events.sqlite"
 
-        return Path(jupyter_data_dir()) / "oh-kernel" / "events.sqlite"
+
+def data_folder() -> Path:
+    """Where this user's data of ours lies unless a setting says otherwise."""
+    from jupyter_core.paths import jupyter_data_dir  # heavy for who has set the path
+
+    return Path(jupyter_data_dir()) / "oh-kernel"
 
 
 def shown(value: object) -> str:

@@ -99,13 +99,13 @@ class FileEditorExecutor(ToolExecutor[FileEditorAction, FileEditorObservation]):
 
     async def run(self, action: FileEditorAction, context: ToolContext) -> FileEditorObservation:
         try:
-            return self._carried_out(action, self._checked_path(action))
+            answer = self._carried_out(action, self._checked_path(action))
         except Refused as refusal:
-            reason = str(refusal)
+            answer = _failed(action, str(refusal))
         except EditingError as error:
-            reason = told(error, action.command, action.path, action.old_str)
-        text = clip(printable(reason), MAX_CHARS)
-        return FileEditorObservation.from_text(text, True, command=action.command)
+            answer = _failed(action, told(error, action.command, action.path, action.old_str))
+        news = self.files.news()
+        return _with(news, answer) if news else answer
 
     def preview(self, action: FileEditorAction) -> Preview | None:
         """What an edit would change, without changing it; None when there is nothing to show."""
@@ -265,6 +265,17 @@ def _folder_text(action: FileEditorAction, path: Path) -> str:
         return folder_listing(path, MAX_CHARS)
     except OSError as error:
         raise Refused(str(error)) from error
+
+
+def _failed(action: FileEditorAction, reason: str) -> FileEditorObservation:
+    text = clip(printable(reason), MAX_CHARS)
+    return FileEditorObservation.from_text(text, True, command=action.command)
+
+
+def _with(news: list[str], answer: FileEditorObservation) -> FileEditorObservation:
+    text = clip(printable("\n".join([*news, answer.text])), MAX_CHARS)
+    images = [part for part in answer.content if isinstance(part, ImageContent)]
+    return answer.model_copy(update={"content": [TextContent(text=text), *images]})
 
 
 def _seen(path: Path, text: str, *images: ImageContent) -> FileEditorObservation:
