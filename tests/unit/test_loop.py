@@ -87,16 +87,18 @@ def test_waiting_on_the_agent_thread_is_refused():
 
 
 def test_timeout_cancels_and_says_so():
-    ended = threading.Event()
+    started, ended = threading.Event(), threading.Event()
 
     async def slow():
+        started.set()
         try:
             await sleep_forever()
         finally:
             ended.set()
 
-    with pytest.raises(TimeoutError, match=r"0\.05 s"):
-        run_blocking(slow(), timeout_s=0.05)
+    while not started.is_set():  # a busy machine may not come to it before its time is up
+        with pytest.raises(TimeoutError, match=r"0\.05 s"):
+            run_blocking(slow(), timeout_s=0.05)
     assert ended.is_set()
 
 
@@ -128,7 +130,9 @@ def test_keyboard_interrupt_cancels_waits_and_rises():
     ended = threading.Event()
 
     async def slow():
-        threading.Timer(0.05, signal.raise_signal, (signal.SIGINT,)).start()
+        while not main_thread.blocked:
+            await asyncio.sleep(0.01)
+        signal.raise_signal(signal.SIGINT)
         try:
             await sleep_forever()
         finally:

@@ -19,6 +19,7 @@ from oh_kernel.events import Message, MessageEvent, TextContent, event_from_json
 from oh_kernel.store import EventStore
 from oh_kernel.store.blobs import cut, join
 from oh_kernel.store.filesystem import filesystem_type, journal_mode_for
+from tests.timing import least_s
 
 
 def message(text: str, **fields: Any) -> MessageEvent:
@@ -187,11 +188,10 @@ def test_listing_ten_thousand_conversations_is_quick(tmp_path: Path) -> None:
             " (SELECT 1 UNION ALL SELECT value + 1 FROM generate_numbers WHERE value < 10000) "
         )
         store._database.write(lambda connection: connection.execute(numbers + make).rowcount)
-        started = time.perf_counter()
+        taken_s = least_s(lambda: store.conversations(20), enough=0.02)
         infos = store.conversations(20)
-        elapsed_s = time.perf_counter() - started
         assert [info.id for info in infos[:2]] == ["c10000", "c9999"] and len(infos) == 20
-        assert elapsed_s < 0.02
+        assert taken_s < 0.02
 
 
 def test_prune_spares_what_is_in_use(tmp_path: Path) -> None:
@@ -266,7 +266,7 @@ def test_append_async_leaves_the_loop_free_while_another_holds_the_file(tmp_path
         holder = sqlite3.connect(file, isolation_level=None, check_same_thread=False)
         holder.execute("BEGIN IMMEDIATE")
 
-        async def scenario() -> float:
+        async def scenario() -> list[float]:
             waiting = asyncio.create_task(store.append_async("c", message("second")))
             gaps, last = [], time.perf_counter()
             while len(gaps) < 100:
@@ -276,10 +276,11 @@ def test_append_async_leaves_the_loop_free_while_another_holds_the_file(tmp_path
                 last = now
             assert not waiting.done()
             holder.execute("COMMIT")
-            assert await asyncio.wait_for(waiting, 5) == 1
-            return max(gaps)
+            assert await asyncio.wait_for(waiting, 30) == 1
+            return sorted(gaps)
 
-        assert asyncio.run(scenario()) < 0.25
+        # A neighbour may hold the machine up once or twice, a wait of ours would with every try.
+        assert asyncio.run(scenario())[-3] < 0.25
         holder.close()
 
 
