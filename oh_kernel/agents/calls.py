@@ -1,17 +1,17 @@
 """What does a model's reply mean? Each of its tool calls becomes an event, understood or not.
 
-Models garble calls: a raw newline in a string, a list written as text, a name from another
-product. What can only mean one thing is mended; the rest is answered with an error that says
-what was wrong, so that the model can try again.
+Models garble calls. What can only mean one thing is mended (`repair.py`), in the log as well; the
+rest is answered with an error that says what was wrong, so that the model can try again.
 """
 
+import json
 from collections.abc import Callable, Mapping
-from types import UnionType
-from typing import Any, Union, get_args, get_origin
+from dataclasses import dataclass
+from typing import Any
 
 from pydantic import ValidationError
-from pydantic.fields import FieldInfo
 
+from oh_kernel.agents.repair import first_json, meant_arguments, meant_tool
 from oh_kernel.events import (
     Action,
     ActionEvent,
@@ -29,19 +29,6 @@ ERROR_CHARS = 1000
 QUOTED_CHARS = 800  # of arguments that cannot be read
 NAME_CHARS = 100  # of a name that the model made up
 NOT_RUN_AFTER_FINISH = "Not run: the call came after finish in the same reply."
-
-# Names that models know from other agents.
-_ALIASES = {
-    "bash": "terminal",
-    "execute_bash": "terminal",
-    "shell": "terminal",
-    "str_replace_editor": "file_editor",
-    "str_replace_based_edit_tool": "file_editor",
-    "python": "ipython",
-    "execute_ipython_cell": "ipython",
-    "run_ipython": "ipython",
-    "execute_python": "ipython",
-}
 
 
 class BadCall(Exception):
@@ -62,94 +49,108 @@ def events_of_calls(
     finished = False
     for position, call in enumerate(completion.message.tool_calls or []):
         call = call.model_copy(update={"id": unique_id(call.id)})
-        action, error, risk, summary = None, "", SecurityRisk.UNKNOWN, None
         try:
             if finished:
                 raise BadCall(NOT_RUN_AFTER_FINISH)
-            tool = _tool_named(call.name, tools)
-            action, risk, summary = _understood(call, tool)
-            finished = tool.name == "finish"
-            name = tool.name
+            understood = _understood(call, tools)
+            finished = understood.tool == "finish"
         except BadCall as bad:
-            name, error = call.name, str(bad)
-        event = _action_event(completion, call, position, action, name, risk, summary)
-        calls.append(event)
-        if error:
-            errors.append(AgentErrorEvent(tool_name=name, tool_call_id=call.id, error=error))
+            understood = _Understood(call, call.name)
+            errors.append(
+                AgentErrorEvent(tool_name=call.name, tool_call_id=call.id, error=str(bad))
+            )
+        calls.append(_action_event(completion, understood, is_first=position == 0))
     return [*calls, *errors]
 
 
-def _action_event(
-    completion: Completion,
-    call: MessageToolCall,
-    position: int,
-    action: Action | None,
-    name: str,
-    risk: SecurityRisk,
-    summary: str | None,
-) -> ActionEvent:
+@dataclass(frozen=True)
+class _Understood:
+    """What a call means; without an action it could not be understood."""
+
+    call: MessageToolCall
+    tool: str
+    action: Action | None = None
+    risk: SecurityRisk = SecurityRisk.UNKNOWN
+    summary: str | None = None
+
+
+def _action_event(completion: Completion, of: _Understood, *, is_first: bool) -> ActionEvent:
+    """The event of one call; what was thought stands once, with the first."""
     message = completion.message
-    first = position == 0  # what was thought stands once, with the first call
     thought = [part for part in message.content if isinstance(part, TextContent) and part.text]
     return ActionEvent(
-        thought=thought if first else [],
-        reasoning_content=message.reasoning_content if first else None,
-        thinking_blocks=message.thinking_blocks if first else [],
-        responses_reasoning_item=message.responses_reasoning_item if first else None,
-        action=action,
-        tool_name=name,
-        tool_call_id=call.id,
-        tool_call=call,
+        thought=thought if is_first else [],
+        reasoning_content=message.reasoning_content if is_first else None,
+        thinking_blocks=message.thinking_blocks if is_first else [],
+        responses_reasoning_item=message.responses_reasoning_item if is_first else None,
+        action=of.action,
+        tool_name=of.tool,
+        tool_call_id=of.call.id,
+        tool_call=of.call,
         llm_response_id=completion.response_id,
-        security_risk=risk,
-        summary=summary,
+        security_risk=of.risk,
+        summary=of.summary,
     )
 
 
-def _tool_named(name: str, tools: Mapping[str, type[Tool]]) -> type[Tool]:
-    tool = tools.get(name) or tools.get(_ALIASES.get(name, ""))
-    if tool is None:
-        shown = name[:NAME_CHARS]
-        raise BadCall(f"Tool '{shown}' not found. Available: {list(tools)}")
-    return tool
-
-
-def _understood(call: MessageToolCall, tool: type[Tool]) -> tuple[Action, SecurityRisk, str | None]:
-    arguments = _parsed(call.arguments, tool.name)
+def _understood(call: MessageToolCall, tools: Mapping[str, type[Tool]]) -> _Understood:
+    sent = _parsed(call, tools)
+    found = meant_tool(call.name, sent, tools)
+    if found is None:
+        raise BadCall(_not_found(call, tools))
+    tool = tools[found[0]]
+    arguments = meant_arguments(tool.name, found[1], tool.action)
+    call = _as_meant(call, tool.name, arguments)
     risk = _risk(arguments.pop("security_risk", None))
     has_own_summary = "summary" in tool.action.model_fields
     summary = None if has_own_summary else arguments.pop("summary", None)
-    arguments = {
-        name: _decoded(value, tool.action.model_fields.get(name))
-        for name, value in arguments.items()
-        if value is not None
-    }
     try:
         action = tool.action.model_validate(arguments)
     except ValidationError as error:
         wrong = f"{_in_words(error)}. Parameters provided: {sorted(arguments)}"
         raise BadCall(f"Error validating tool '{tool.name}': {wrong[:ERROR_CHARS]}") from error
-    text = summary if isinstance(summary, str) and summary.strip() else None
-    return action, risk, text
+    summary = summary if isinstance(summary, str) and summary.strip() else None
+    return _Understood(call, tool.name, action, risk, summary)
 
 
-def _parsed(raw: str, tool_name: str) -> dict[str, Any]:
+def _as_meant(call: MessageToolCall, tool: str, arguments: dict[str, Any]) -> MessageToolCall:
+    """The call as it is sent back to the model: as it came, unless it had to be mended."""
     try:
-        # Not strict: models leave raw newlines and tabs in strings, which can only mean themselves.
-        value = parsed_json(raw, strict=False)
+        came_so = parsed_json(call.arguments) == arguments
+    except ValueError:
+        came_so = False
+    if came_so and call.name == tool:
+        return call
+    text = json.dumps(arguments, ensure_ascii=False)
+    return call.model_copy(update={"name": tool, "arguments": text})
+
+
+def _parsed(call: MessageToolCall, tools: Mapping[str, type[Tool]]) -> dict[str, Any]:
+    """The arguments as an object."""
+    raw = call.arguments
+    try:
+        value = first_json(raw)
+        if isinstance(value, str):  # the whole object once more as text
+            value = first_json(value)
     except ValueError as error:
+        if meant_tool(call.name, {}, tools) is None:
+            raise BadCall(_not_found(call, tools)) from error
         quoted = repr(raw[:QUOTED_CHARS])[:QUOTED_CHARS]  # control characters take four each
         raise BadCall(
-            f"Error validating tool '{tool_name}': {error}. Arguments: unparseable JSON "
-            f"{quoted}. Send the whole call again as one JSON object."
+            f"Error validating tool '{call.name[:NAME_CHARS]}': {error}. Arguments: unparseable "
+            f"JSON {quoted}. Send the whole call again as one JSON object."
         ) from error
     if not isinstance(value, dict):
         raise BadCall(
-            f"Error validating tool '{tool_name}': the arguments are a JSON "
+            f"Error validating tool '{call.name[:NAME_CHARS]}': the arguments are a JSON "
             f"{type(value).__name__}, not an object."
         )
     mended: dict[str, Any] = without_lone_surrogates(value)
     return mended
+
+
+def _not_found(call: MessageToolCall, tools: Mapping[str, type[Tool]]) -> str:
+    return f"Tool '{call.name[:NAME_CHARS]}' not found. Available: {list(tools)}"
 
 
 def _risk(value: object) -> SecurityRisk:
@@ -157,24 +158,6 @@ def _risk(value: object) -> SecurityRisk:
         return SecurityRisk(str(value).upper())
     except ValueError:
         return SecurityRisk.UNKNOWN
-
-
-def _decoded(value: Any, field: FieldInfo | None) -> Any:
-    """A list or object that was written as JSON text, where the field takes no text."""
-    if field is None or not isinstance(value, str):
-        return value
-    kinds = {get_origin(branch) or branch for branch in _branches(field.annotation)}
-    if str in kinds or not kinds & {list, dict}:
-        return value
-    try:
-        return parsed_json(value, strict=False)
-    except ValueError:
-        return value
-
-
-def _branches(annotation: Any) -> tuple[Any, ...]:
-    is_union = get_origin(annotation) in (Union, UnionType)
-    return get_args(annotation) if is_union else (annotation,)
 
 
 def _in_words(error: ValidationError) -> str:

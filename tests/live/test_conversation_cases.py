@@ -19,6 +19,7 @@ from oh_kernel.events import (
 )
 from oh_kernel.llm.sendable import sendable
 from oh_kernel.store import EventStore
+from oh_kernel.tools.task_tracker import TaskTrackerObservation
 from tests.conversations import Scripted, assert_each_call_answered_once, call, calls, say
 
 
@@ -41,6 +42,7 @@ MALFORMED = {
         FILE,
         '{"command": "create", "path": "$WORK/j.json", "file_text": "{\\"a\\": [1, 2]}"}',
     ),
+    "tasks_as_strings": ("task_tracker", '{"command": "plan", "task_list": ["write", "test"]}'),
     "missing_field": (FILE, '{"command": "view"}'),
     "unknown_field": ("terminal", '{"command": "echo u", "colour": "red"}'),
     "not_an_object": ("terminal", '["ls"]'),
@@ -88,6 +90,14 @@ def _check_variant(variant: str, work: Path, result: ToolResultEvent, told: str)
             assert not failed and told.startswith("t\n")
         case "looks_like_json":
             assert not failed and (work / "j.json").read_bytes() == b'{"a": [1, 2]}'
+        case "tasks_as_strings":
+            assert isinstance(result, ObservationEvent)
+            answer = result.observation
+            assert isinstance(answer, TaskTrackerObservation)
+            assert [(task.title, task.status) for task in answer.task_list] == [
+                ("write", "todo"),
+                ("test", "todo"),
+            ]
         case "missing_field":
             assert failed and "path" in told
         case "unknown_field":

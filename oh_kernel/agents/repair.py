@@ -1,0 +1,237 @@
+"""What did a model mean by a call that no tool takes as it stands?
+
+Models write names of other products, lists as text, text as lists, arguments one level too deep.
+What can mean one thing only is mended here; whatever else is wrong is left for validation to name.
+"""
+
+import re
+import shlex
+import shutil
+from collections.abc import Collection, Iterator, Mapping
+from difflib import get_close_matches
+from types import UnionType
+from typing import Annotated, Any, Literal, Union, get_args, get_origin
+
+from pydantic import BaseModel
+
+from oh_kernel.events.text import parsed_json
+
+# Names that models know from other products.
+_ALIASES = {
+    "bash": "terminal",
+    "command": "terminal",
+    "execute": "terminal",
+    "execute_bash": "terminal",
+    "git": "terminal",
+    "reset": "terminal",
+    "run_shell_command": "terminal",
+    "shell": "terminal",
+    "str_replace": "file_editor",
+    "str_replace_based_edit_tool": "file_editor",
+    "str_replace_editor": "file_editor",
+    "execute_ipython_cell": "ipython",
+    "execute_python": "ipython",
+    "python": "ipython",
+    "run_ipython": "ipython",
+}
+_PROGRAMS = ("git", "reset")  # aliases that are the command's first word as well
+_BARE_COMMANDS = ("find", "git", "ls", "pwd")
+_ASKED_WITH_EVERY_CALL = ("security_risk", "summary")
+# Names of arguments that mean the same in one product or another.
+_SYNONYMS = (
+    ("path", "file_path", "filepath", "filename", "file", "dir_path", "directory"),
+    ("old_str", "old_string", "old_text"),
+    ("new_str", "new_string", "new_text"),
+    ("file_text", "content", "contents"),
+    ("command", "cmd"),
+    ("patch", "input", "diff"),
+    ("task_list", "tasks", "todos"),
+)
+# The first of these arguments that a call has says which command of the editor was left out.
+_COMMAND_BY_ARGUMENT = {
+    "old_str": "str_replace",
+    "insert_line": "insert",
+    "file_text": "create",
+    "path": "view",
+}
+_EDITORS = ("file_editor", "planning_file_editor")
+_RESIDUE = re.compile(r"\s|</?\s*(?:parameter|function)", re.IGNORECASE)
+
+
+def first_json(text: str) -> Any:
+    """The JSON value that `text` is, or was before something was left behind its last bracket.
+
+    >>> first_json('{"a": [1]}</parameter>')
+    {'a': [1]}
+    """
+    try:
+        # Not strict: models leave raw newlines and tabs in strings, which can only mean themselves.
+        return parsed_json(text, strict=False)
+    except ValueError:
+        end = max(text.rfind("}"), text.rfind("]")) + 1
+        if not text[end:].strip():
+            raise
+        return parsed_json(text[:end], strict=False)
+
+
+def meant_tool(
+    name: str, arguments: dict[str, Any], tools: Collection[str]
+) -> tuple[str, dict[str, Any]] | None:
+    """The name of the tool that is meant, and its arguments; None where none of `tools` is."""
+    if name in tools:
+        return name, arguments
+    for word in _spellings(name):
+        if word in tools:
+            return word, arguments
+        if (target := _ALIASES.get(word)) in tools and target is not None:
+            return target, _with_program(word, arguments) if word in _PROGRAMS else arguments
+        if "terminal" in tools and (command := _as_command(word, arguments)):
+            asked = {k: v for k, v in arguments.items() if k in _ASKED_WITH_EVERY_CALL}
+            return "terminal", {**asked, "command": command}
+    return None
+
+
+def meant_arguments(tool: str, arguments: dict[str, Any], model: type[BaseModel]) -> dict[str, Any]:
+    """The arguments of a call of `tool` as `model` wants them, without those that say nothing."""
+    mended = mended_fields(_unwrapped(arguments, model), model)
+    if tool in _EDITORS and "command" not in mended:
+        meant = [command for name, command in _COMMAND_BY_ARGUMENT.items() if name in mended]
+        return {"command": meant[0], **mended} if meant else mended
+    return mended
+
+
+def mended_fields(given: Mapping[str, Any], model: type[BaseModel]) -> dict[str, Any]:
+    """`given` with names and values as the fields of `model` have them."""
+    fields = model.model_fields
+    known = (*fields, *_ASKED_WITH_EVERY_CALL)
+    mended: dict[str, Any] = {}
+    for name, value in given.items():
+        key = _meant_name(name, known, given)
+        if value is None or (key not in known and _RESIDUE.search(key)):
+            continue
+        mended.setdefault(key, _mended(value, fields[key].annotation) if key in fields else value)
+    return mended
+
+
+def _spellings(name: str) -> Iterator[str]:
+    """What `name` may stand for: without what follows it, without a namespace, in our letters."""
+    match = re.match(r"[A-Za-z_][\w.:-]*", name.strip())
+    if match is None:
+        return
+    last = re.split(r"[.:]", match.group().rstrip(".:-"))[-1]
+    yield last
+    snake = _snake(last)
+    yield snake
+    yield snake.removesuffix("_tool")
+
+
+def _snake(name: str) -> str:
+    """
+    >>> _snake("FileEditor"), _snake("file-path"), _snake("OLD_STR")
+    ('file_editor', 'file_path', 'old_str')
+    """
+    parted = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name)
+    return re.sub(r"[\s-]+", "_", parted.strip()).lower()
+
+
+def _with_program(program: str, arguments: dict[str, Any]) -> dict[str, Any]:
+    command = arguments.get("command") or ""
+    return {**arguments, "command": f"{program} {command}".strip()}
+
+
+def _as_command(word: str, arguments: Mapping[str, Any]) -> str | None:
+    """The shell command that a call of a tool named like a program stands for."""
+    own = {k: v for k, v in arguments.items() if k not in _ASKED_WITH_EVERY_CALL}
+    if word in _BARE_COMMANDS and not own:
+        return word
+    if word == "grep" and isinstance(own.get("pattern"), str):
+        return _search_command(own["pattern"], own.get("path") or ".", own.get("include"))
+    return None
+
+
+def _search_command(pattern: str, path: str, include: str | None) -> str:
+    """What `-e` and `--` stand before is never taken for an option."""
+    if shutil.which("rg"):
+        chosen = ["-g", include] if include else []
+        return shlex.join(["rg", "-n", "-i", *chosen, "-e", pattern, "--", path])
+    chosen = [f"--include={include}"] if include else []
+    return shlex.join(["grep", "-rniIE", *chosen, "-e", pattern, "--", path])
+
+
+def _unwrapped(arguments: dict[str, Any], model: type[BaseModel]) -> dict[str, Any]:
+    """The arguments that stand one level too deep, under a name that is none of theirs."""
+    own = [name for name in arguments if name not in _ASKED_WITH_EVERY_CALL]
+    if len(own) != 1 or own[0] in model.model_fields:
+        return arguments
+    inner = _decoded(arguments[own[0]])
+    if not isinstance(inner, dict) or not any(name in model.model_fields for name in inner):
+        return arguments
+    return {**{k: v for k, v in arguments.items() if k != own[0]}, **inner}
+
+
+def _meant_name(name: str, known: Collection[str], given: Mapping[str, Any]) -> str:
+    """The one of `known` that `name` means, or `name`."""
+    if name in known:
+        return name
+    free = [one for one in known if one not in given]
+    if (snake := _snake(name)) in free:
+        return snake
+    for group in _SYNONYMS:
+        meant = [one for one in group if one in free]
+        if snake in group and len(meant) == 1:
+            return meant[0]
+    return next(iter(get_close_matches(snake, {"security_risk"} & set(free), cutoff=0.75)), name)
+
+
+def _mended(value: Any, annotation: Any) -> Any:
+    """`value` as the type wants it, where it can be read as nothing else."""
+    branches = list(_branches(annotation))
+    takes = {get_origin(branch) or branch for branch in branches}
+    models = [one for one in takes if isinstance(one, type) and issubclass(one, BaseModel)]
+    if str in takes:
+        return _joined(value) if list not in takes else value
+    if Literal in takes:
+        choices = [c for b in branches if get_origin(b) is Literal for c in get_args(b)]
+        return _chosen(value, choices)
+    if takes & {list, dict} or models:
+        value = _decoded(value)
+    if list in takes:
+        of = next((get_args(b) for b in branches if get_origin(b) is list), (Any,))
+        items = [value] if isinstance(value, dict) and dict not in takes else value
+        return [_mended(item, of[0]) for item in items] if isinstance(items, list) else items
+    return mended_fields(value, models[0]) if models and isinstance(value, dict) else value
+
+
+def _branches(annotation: Any) -> Iterator[Any]:
+    """The types that a union is made of, or the type itself; without remarks on them."""
+    if get_origin(annotation) in (Union, UnionType):
+        for branch in get_args(annotation):
+            yield from _branches(branch)
+    elif get_origin(annotation) is Annotated:
+        yield from _branches(get_args(annotation)[0])
+    else:
+        yield annotation
+
+
+def _decoded(value: Any) -> Any:
+    """The list or object that was written as JSON text."""
+    if not isinstance(value, str):
+        return value
+    try:
+        read = first_json(value)
+    except ValueError:
+        return value
+    return read if isinstance(read, list | dict) else value
+
+
+def _joined(value: Any) -> Any:
+    """A text that was sent in pieces."""
+    is_pieces = isinstance(value, list) and all(isinstance(piece, str) for piece in value)
+    return "".join(value) if is_pieces else value
+
+
+def _chosen(value: Any, choices: Collection[Any]) -> Any:
+    """The choice that `value` is in other letters."""
+    if not isinstance(value, str) or value in choices:
+        return value
+    return next((choice for choice in choices if choice == _snake(value)), value)
