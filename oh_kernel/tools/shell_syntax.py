@@ -11,6 +11,9 @@ _LITERALS = (
     (re.compile(r"\[\[\S"), "nested list literal"),
     (re.compile(r"\{[\"']"), "dict literal"),
 )
+_HEREDOC = re.compile(rb"(?<!<)<<(?!<)")
+_SUBSTITUTION = re.compile(rb"[$<>]\(")
+_NO_END = re.compile(r"here-document|unexpected EOF while looking for matching `\)'")
 _CHECK_S = 5.0
 
 
@@ -53,22 +56,34 @@ def statements(command: str) -> list[str]:
     return [source[start:end].decode("utf-8", "replace").strip() for start, end in groups]
 
 
-async def unfinished_heredoc(command: str) -> bool:
-    """Whether a here-document in `command` has no closing line, so that it would eat the rest."""
+async def unfinished(command: str) -> str:
+    """What bash says of a here-document or a `$(` in `command` that has no end; "" if each has one.
+
+    The first would eat what comes after it. The second makes bash 5.2 write in front of a buffer
+    of its own (seen with valgrind), of which the shell may die at any later time.
+    """
     source = command.encode("utf-8", "replace")
-    if b"<<" not in source or not _parser().parse(source).root_node.has_error:
-        return False
-    # The parser of bash itself has the last word. It gives no other sign than this warning.
+    suspect = _SUBSTITUTION.search(source) and _parser().parse(source).root_node.has_error
+    if not suspect and not _HEREDOC.search(source):
+        return ""
+    errors = await _words_of_bash(source + b"\n")
+    return next((line for line in errors.splitlines() if _NO_END.search(line)), "")
+
+
+async def _words_of_bash(source: bytes) -> str:
+    """The errors that a bash without a life of its own finds in `source`, which it does not run."""
     process = await asyncio.create_subprocess_exec(
         "bash",
+        "-O",
+        "extglob",
         "-n",
         stdin=asyncio.subprocess.PIPE,
         stdout=asyncio.subprocess.DEVNULL,
         stderr=asyncio.subprocess.PIPE,
         env={"PATH": os.defpath, "LC_ALL": "C"},
     )
-    _, errors = await asyncio.wait_for(process.communicate(source + b"\n"), _CHECK_S)
-    return b"here-document" in errors
+    _, errors = await asyncio.wait_for(process.communicate(source), _CHECK_S)
+    return errors.decode("utf-8", "replace")
 
 
 @functools.cache

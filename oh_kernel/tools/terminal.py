@@ -22,7 +22,7 @@ from oh_kernel.loop import on_agent_thread, run_blocking
 from oh_kernel.sessions.bash import BashSession, Outcome
 from oh_kernel.sessions.capture import FILE_MAX_CHARS
 from oh_kernel.tools.base import Tool, ToolContext, ToolExecutor, clip
-from oh_kernel.tools.shell_syntax import literal_kind, statements, unfinished_heredoc
+from oh_kernel.tools.shell_syntax import literal_kind, statements, unfinished
 from oh_kernel.tools.terminal_keys import control_letter, key_bytes
 
 MAX_CHARS = 30_000
@@ -357,11 +357,9 @@ async def _refusal(action: TerminalAction, one_statement: bool) -> str:
             "Cannot execute multiple commands at once.\nPlease run each command separately OR "
             f"chain them into a single command via && or ;\nProvided commands:\n{listed}"
         )
-    if await unfinished_heredoc(command):
-        return (
-            "The command has a here-document without its closing line, so nothing was run. The "
-            "closing word must stand alone at the beginning of a line."
-        )
+    if complaint := await unfinished(command):
+        what = "here-document" if "here-document" in complaint else "$( ... )"
+        return f"The command has a {what} without its end, so nothing was run. {complaint}"
     return ""
 
 

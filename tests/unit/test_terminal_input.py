@@ -1,5 +1,6 @@
 """What the terminal tool takes for a command, and what typing sends."""
 
+import asyncio
 import subprocess
 import sys
 
@@ -7,7 +8,7 @@ import pytest
 from pydantic import ValidationError
 
 from oh_kernel.events import event_from_json
-from oh_kernel.tools.shell_syntax import literal_kind, statements
+from oh_kernel.tools.shell_syntax import literal_kind, statements, unfinished
 from oh_kernel.tools.terminal import (
     CmdOutputMetadata,
     TerminalAction,
@@ -112,6 +113,26 @@ def test_several_commands(command: str, parts: list[str]) -> None:
 )
 def test_literals_are_not_commands(command: str, kind: str) -> None:
     assert literal_kind(command) == kind
+
+
+@pytest.mark.parametrize(
+    ("command", "complaint"),
+    [
+        ("echo $(", "unexpected EOF while looking for matching `)'"),
+        ('x="$(ls | wc', "unexpected EOF"),
+        ("diff <(sort a", "unexpected EOF"),
+        ("cat <<E\nnever closed", "here-document"),
+        ("cat <<E | wc\nnever closed\n", "here-document"),
+        ("cat <<E\nclosed\nE", ""),
+        ("echo $(date) $((1 << 3)) <<<word", ""),
+        ("echo '$('", ""),
+        ("ls !(a|$(echo b))", ""),
+        ("if then", ""),  # bash may see it: it says so, and nothing is hurt
+    ],
+)
+def test_what_has_no_end_is_found_before_bash_sees_it(command: str, complaint: str) -> None:
+    said = asyncio.run(unfinished(command))
+    assert complaint in said if complaint else not said
 
 
 def test_action_refuses_unknown_fields_and_negative_timeouts() -> None:
