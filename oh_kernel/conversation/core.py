@@ -99,7 +99,11 @@ class Core:
     @cached_property
     def files(self) -> Files:
         """What its file tools share: where they may write, what the agent saw, what it edited."""
-        return Files(self.workspace, allowed_folders=self.settings.allowed_folders)
+        return Files(
+            self.workspace,
+            allowed_folders=self.settings.allowed_folders,
+            history=self.store.edits_of(self.id),
+        )
 
     def model(self) -> LLM:
         """The model; raises ModelNotConfigured for a name that means none."""
@@ -220,9 +224,9 @@ class Core:
         if trouble := self._toolbox.revert(event):
             return trouble
         await self._begin_writing()
-        path = getattr(event.observation, "path", "")
+        names = ", ".join(edit.name for edit in event.observation.edits())
         why = f" Reason: {reason}" if reason else ""
-        note = f"[The user rejected your edit of {path}: the file is as it was before it.{why}]"
+        note = f"[The user rejected your edit of {names}: all is as it was before it.{why}]"
         message = Message.of("user", note)
         await self.log.append(MessageEvent(source="environment", llm_message=message))
         return None

@@ -8,6 +8,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from oh_kernel.events import utc_now
+from oh_kernel.store import edits
 from oh_kernel.store.blobs import pieces_from_json
 from oh_kernel.store.schema import INDEX_BITS
 
@@ -112,7 +113,8 @@ def set_meta(
 
 
 def delete(connection: sqlite3.Connection, conversation_id: str) -> None:
-    """Delete a conversation and its events. Texts that only it used go with `sweep`."""
+    """Delete a conversation, its events and edits. Texts that only it used go with `sweep`."""
+    edits.delete(connection, conversation_id)
     number = number_of(connection, conversation_id)
     if number is None:
         return

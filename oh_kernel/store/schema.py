@@ -54,7 +54,23 @@ CREATE UNIQUE INDEX events_id ON events (id, seq >> 32);
 CREATE TABLE blobs (number INTEGER PRIMARY KEY, hash BLOB NOT NULL UNIQUE, text TEXT NOT NULL);
 """
 
-MIGRATIONS: tuple[str, ...] = (_VERSION_1,)
+_VERSION_2 = """
+CREATE TABLE edits (
+    number INTEGER PRIMARY KEY AUTOINCREMENT,
+    conversation TEXT NOT NULL,
+    path BLOB NOT NULL,
+    done INTEGER NOT NULL DEFAULT 0,        -- 0 until the file is known to be written
+    before BLOB,                            -- digests of the file's content; NULL is no file
+    after BLOB,
+    start INTEGER NOT NULL,                 -- what was replaced, and by what
+    removed BLOB NOT NULL,
+    added BLOB NOT NULL,
+    mode INTEGER
+);
+CREATE INDEX edits_path ON edits (conversation, path, number);
+"""
+
+MIGRATIONS: tuple[str, ...] = (_VERSION_1, _VERSION_2)
 """Step n leads from version n to n + 1; an empty file is version 0."""
 
 # The numbers of columns tell the tables' rows apart when a damaged file is searched page by page.

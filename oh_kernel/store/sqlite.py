@@ -19,6 +19,7 @@ from oh_kernel.store import conversations
 from oh_kernel.store.conversations import ConversationInfo, PruneReport
 from oh_kernel.store.damage import RepairReport
 from oh_kernel.store.database import Database
+from oh_kernel.store.edits import StoredEdits
 from oh_kernel.store.filesystem import JournalMode
 from oh_kernel.store.lease import Lease, read_claim, take_lock
 from oh_kernel.store.lockfile import lock_path, read_mark
@@ -210,6 +211,10 @@ class EventStore:
         # A folder's name or a word of the command line may hold bytes that are no UTF-8.
         columns, meta = without_lone_surrogates(columns), without_lone_surrogates(meta)
         self._database.write(lambda c: conversations.set_meta(c, conversation_id, columns, meta))
+
+    def edits_of(self, conversation_id: str) -> StoredEdits:
+        """The edits of files in this conversation that can be undone."""
+        return StoredEdits(self._database, conversation_id)
 
     def outputs_of(self, conversation_id: str) -> Path:
         """The folder beside the database for outputs of this conversation too long for an event."""
