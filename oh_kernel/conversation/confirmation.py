@@ -22,12 +22,12 @@ ANSWERED_BY_MESSAGE = "The user did not approve it but sent a message; nothing w
 
 @dataclass(frozen=True)
 class Question:
-    """A call that waits: what it is, how risky and why, and for an edit what it would change."""
+    """A call that waits: what it is, how risky and why, and what files it would change and how."""
 
     call: ActionEvent
     risk: SecurityRisk
     reasons: tuple[str, ...] = ()
-    preview: Preview | None = None
+    previews: tuple[Preview, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -95,7 +95,7 @@ def _matches(rule: str, text: str) -> bool:
 
 def run_text(action: Action) -> str:
     """What a rule such as `terminal:git push*` is compared with: the command, code or path."""
-    for field in ("command", "code", "path"):
+    for field in ("command", "code", "path", "file_path", "dir_path"):
         value = getattr(action, field, None)
         if isinstance(value, str) and not (field == "command" and hasattr(action, "path")):
             return value

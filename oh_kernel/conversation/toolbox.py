@@ -10,13 +10,15 @@ from oh_kernel.events import Event, ObservationEvent
 from oh_kernel.tools.base import Preview, Tool, ToolExecutor
 from oh_kernel.tools.locks import ResourceLocks
 
+_Change = tuple[Path, str | None, str | None]
+
 
 @runtime_checkable
 class Previews(Protocol):
     """An executor that can say beforehand what an action would change."""
 
-    def preview(self, action: Any) -> Preview | None:
-        """The change, or None when there is none to show."""
+    def preview(self, action: Any) -> Preview | Sequence[Preview] | None:
+        """The change of a file or of several, nothing when there is none to show."""
 
 
 @runtime_checkable
@@ -59,16 +61,37 @@ class Toolbox:
         executor = self.executor(question.call.tool_name)
         if not isinstance(executor, Previews):
             return question
-        return replace(question, preview=executor.preview(question.call.action))
+        found = executor.preview(question.call.action) or ()
+        previews = (found,) if isinstance(found, Preview) else tuple(found)
+        return replace(question, previews=previews)
 
     def revert(self, edit: ObservationEvent) -> str | None:
-        """Take the edit back that `edit` reports; the reason why not, if it could not be done."""
+        """Take the edit back that `edit` reports, of all its files or of none; the reason why not,
+        if it could not be done.
+        """
         executor = self.executor(edit.tool_name)
-        path = getattr(edit.observation, "path", None)
-        if path is None or not isinstance(executor, Reverts):
+        changes = self._changes(edit)
+        if not changes or not isinstance(executor, Reverts):
             return "it is not an edit of a file"
-        old = getattr(edit.observation, "old_content", None)
-        return executor.revert(Path(path), old, getattr(edit.observation, "new_content", None))
+        reverted: list[_Change] = []
+        for path, old, new in reversed(changes):
+            if trouble := executor.revert(path, old, new):
+                for path, old, new in reversed(reverted):
+                    executor.revert(path, new, old)
+                return trouble
+            reverted.append((path, old, new))
+        return None
+
+    def _changes(self, event: ObservationEvent) -> list[_Change]:
+        """Path, old and new text of each file; a move is a removal and a new file."""
+        changes: list[_Change] = []
+        for edit in event.observation.edits():
+            if edit.moved_to:
+                changes.append((self.workspace / edit.path, edit.old, None))
+                changes.append((self.workspace / edit.moved_to, None, edit.new))
+            else:
+                changes.append((self.workspace / edit.path, edit.old, edit.new))
+        return changes
 
     def close(self) -> None:
         """Close every executor that was made."""
@@ -84,6 +107,4 @@ def edits_of(events: Iterable[Event]) -> list[ObservationEvent]:
 
 def is_edit(event: ObservationEvent) -> bool:
     """Whether `event` reports that a file was changed."""
-    old = getattr(event.observation, "old_content", None)
-    new = getattr(event.observation, "new_content", None)
-    return not event.observation.is_error and (old, new) != (None, None)
+    return bool(event.observation.edits())

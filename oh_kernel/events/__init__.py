@@ -11,6 +11,7 @@ from oh_kernel.events.content import (
     TextContent,
     ThinkingBlock,
 )
+from oh_kernel.events.edits import FileEdit
 from oh_kernel.events.kinds import (
     ActionEvent,
     AgentErrorEvent,
@@ -50,6 +51,7 @@ __all__ = [
     "ConversationStateUpdateEvent",
     "CriticResult",
     "Event",
+    "FileEdit",
     "ImageContent",
     "LLMCompletionLogEvent",
     "Message",

@@ -15,6 +15,7 @@ from oh_kernel.events.text import without_lone_surrogates
 MODULES = {
     "terminal": ("Terminal",),
     "file_editor": ("FileEditor",),
+    "apply_patch": ("ApplyPatch",),
     "ipython": ("Ipython",),
     "task_tracker": ("TaskTracker",),
     "think": ("Think",),

@@ -8,6 +8,7 @@ from pydantic import BeforeValidator, ConfigDict, Field, SerializeAsAny, Validat
 
 from oh_kernel.events.base import Kinded, Wire, find_kind
 from oh_kernel.events.content import Content, TextContent, joined_text
+from oh_kernel.events.edits import FileEdit
 
 
 class SecurityRisk(StrEnum):
@@ -53,6 +54,14 @@ class Observation(Kinded):
     def for_model(self) -> list[Content]:
         """What the model is told; a tool with facts beside its text adds them here."""
         return list(self.content)
+
+    def edits(self) -> list[FileEdit]:
+        """The changes of files that it reports, for views; of any tool with these fields."""
+        old, new = (getattr(self, name, None) for name in ("old_content", "new_content"))
+        path = getattr(self, "path", None) or getattr(self, "file_path", None)
+        if self.is_error or path is None or old == new:
+            return []
+        return [FileEdit(str(path), old, new)]
 
     @classmethod
     def from_text(cls, text: str, is_error: bool = False, **fields: Any) -> Self:

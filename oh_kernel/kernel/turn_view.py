@@ -12,9 +12,8 @@ from oh_kernel.conversation.toolbox import is_edit
 from oh_kernel.events import Event, ObservationEvent
 from oh_kernel.loop import spawn
 from oh_kernel.views import approval
-from oh_kernel.views.calls import shown_path
+from oh_kernel.views.calls import diff_of
 from oh_kernel.views.console import ConsoleTranscript
-from oh_kernel.views.diff import Diff
 from oh_kernel.views.transcript import Transcript
 
 if TYPE_CHECKING:
@@ -149,10 +148,9 @@ class Decisions:
         """Show an edit that is written already; Reject takes it back."""
         if event.tool_call_id in self._shown_calls or not self._front_end.can_click:
             return
-        observation: Any = event.observation
-        path = shown_path(str(observation.path), self._conversation.workspace)
-        diff = Diff(path, observation.old_content, observation.new_content)
-        self._live_widget().add_edit(event.id, diff, "applied")
+        workspace = self._conversation.workspace
+        diffs = [diff_of(edit, workspace) for edit in event.observation.edits()]
+        self._live_widget().add_edit(event.id, diffs, "applied")
 
     async def decide(self, questions: Sequence[Question]) -> Sequence[Decision]:
         """Ask about each call."""
@@ -194,8 +192,8 @@ class Decisions:
         self._shown_calls.add(call_id)
         answer = self._asked[call_id] = asyncio.get_running_loop().create_future()
         widget = self._live_widget()
-        if diff := approval.preview(question, self._conversation.workspace):
-            widget.add_edit(call_id, diff, "waiting")
+        if diffs := approval.previews(question, self._conversation.workspace):
+            widget.add_edit(call_id, diffs, "waiting")
         else:
             widget.add_question(
                 call_id,
@@ -249,5 +247,5 @@ class Review:
 
 def changed_files(edits: Sequence[ObservationEvent], workspace: Path) -> tuple[str, ...]:
     """The files that `edits` changed, each once; those below `workspace` by their path in it."""
-    paths = (str(getattr(edit.observation, "path", "")) for edit in edits)
-    return tuple(dict.fromkeys(shown_path(path, workspace) for path in paths))
+    changed = (diff_of(each, workspace) for edit in edits for each in edit.observation.edits())
+    return tuple(dict.fromkeys(diff.path for diff in changed))

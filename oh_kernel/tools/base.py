@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar, Generic, Self, TypeVar
@@ -11,7 +11,7 @@ from oh_kernel.events import Action, Observation, ToolDefinition
 from oh_kernel.events.tools import ToolAnnotations
 from oh_kernel.llm.base import ToolSpec
 from oh_kernel.loop import run_blocking
-from oh_kernel.tools.schema import action_parameters
+from oh_kernel.tools.schema import parameters
 
 A = TypeVar("A", bound=Action)
 O = TypeVar("O", bound=Observation)  # noqa: E741 - the pair A, O reads as action, observation
@@ -49,6 +49,7 @@ class Preview:
     path: Path
     old_text: str | None
     new_text: str | None
+    moved_to: Path | None = None
 
 
 class ToolExecutor(Generic[A, O]):
@@ -106,10 +107,20 @@ class Tool(ToolDefinition, abstract=True):
         )
 
     @classmethod
+    def arguments(cls) -> dict[str, Any]:
+        """The JSON schema of what a model fills in."""
+        return cls.action.model_json_schema()
+
+    @classmethod
+    def action_of(cls, arguments: Mapping[str, Any]) -> Action:
+        """The action that a model asks for; raises ValueError with what is wrong."""
+        return cls.action.model_validate(arguments)
+
+    @classmethod
     def spec(cls) -> ToolSpec:
         """What a model is told."""
         asks_risk = not cls.hints.readOnlyHint
-        return ToolSpec(cls.name, cls.prose, action_parameters(cls.action, asks_risk=asks_risk))
+        return ToolSpec(cls.name, cls.prose, parameters(cls.arguments(), asks_risk=asks_risk))
 
 
 def clip(text: str, max_chars: int, notice: str = CLIPPED) -> str:

@@ -23,6 +23,7 @@ ALL_TOOLS = {
     "ipython": "IpythonTool",
     "terminal": "TerminalTool",
     "file_editor": "FileEditorTool",
+    "apply_patch": "ApplyPatchTool",
     "task_tracker": "TaskTrackerTool",
     "think": "ThinkTool",
     "finish": "FinishTool",
@@ -88,7 +89,7 @@ def _arguments(name: str, settings: Settings, resources: Resources) -> Mapping[s
                 # Our shell is handed a file, so lines cannot run into each other.
                 "one_statement": False,
             }
-        case "file_editor":
+        case "file_editor" | "apply_patch":
             return {"files": resources.files, "allowed_folders": settings.allowed_folders}
         case "ipython":
             return {"namespace": resources.namespace, "timeout_s": settings.python_timeout_s}

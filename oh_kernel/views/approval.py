@@ -4,8 +4,9 @@ import re
 from pathlib import PurePath
 
 from oh_kernel.conversation.confirmation import Decision, Question, run_text
-from oh_kernel.events import SecurityRisk
-from oh_kernel.views.calls import shown_path
+from oh_kernel.events import FileEdit, SecurityRisk
+from oh_kernel.tools.base import Preview
+from oh_kernel.views.calls import diff_of
 from oh_kernel.views.diff import Diff, render_diff
 from oh_kernel.views.escape import clip, one_line, printable
 
@@ -21,8 +22,8 @@ _MAX_CODE_LINES = 40
 
 def subject(question: Question) -> str:
     """What is asked about in a few words, such as "the command rm -r build"."""
-    if question.preview is not None:
-        return f"edit of {question.preview.path}"
+    if question.previews:
+        return f"edit of {', '.join(str(preview.path) for preview in question.previews)}"
     action = question.call.action
     text = one_line(run_text(action), 60) if action is not None else ""
     kind = {"terminal": "the command", "ipython": "the code"}.get(question.call.tool_name)
@@ -39,24 +40,22 @@ def reasons(question: Question) -> list[str]:
 
 def code(question: Question) -> str:
     """The command or code that would run, "" for an edit."""
-    if question.preview is not None or question.call.action is None:
+    if question.previews or question.call.action is None:
         return ""
     return run_text(question.call.action) or question.call.tool_call.arguments
 
 
-def preview(question: Question, workspace: PurePath | None = None) -> Diff | None:
+def previews(question: Question, workspace: PurePath | None = None) -> list[Diff]:
     """What the edit would change, if the action is one."""
-    if question.preview is None:
-        return None
-    edit = question.preview
-    return Diff(shown_path(str(edit.path), workspace), edit.old_text, edit.new_text)
+    return [diff_of(_edit(preview), workspace) for preview in question.previews]
 
 
 def question_text(question: Question) -> str:
     """The question in plain text, for `input()` and for front ends without HTML."""
     lines = [f"The agent wants to run: {subject(question)}", *reasons(question)]
-    if diff := preview(question):
-        lines += ["", render_diff(diff, max_rows=_MAX_CODE_LINES).text]
+    if diffs := previews(question):
+        rows = _MAX_CODE_LINES // len(diffs)
+        lines += [text for diff in diffs for text in ("", render_diff(diff, max_rows=rows).text)]
     elif body := code(question):
         shown = clip(body, max_lines=_MAX_CODE_LINES, max_chars=4_000)
         lines += ["", shown.text, *filter(None, [shown.note])]
@@ -82,3 +81,8 @@ def read_answer(text: str) -> Decision | None:
     if match := _NO.fullmatch(words):
         return Decision(approved=False, reason=(match["reason"] or "").strip())
     return Decision(approved=False, reason=words)
+
+
+def _edit(preview: Preview) -> FileEdit:
+    moved_to = str(preview.moved_to) if preview.moved_to else None
+    return FileEdit(str(preview.path), preview.old_text, preview.new_text, moved_to)

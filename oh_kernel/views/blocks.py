@@ -113,7 +113,7 @@ def _call(call: Call, limits: Limits, *, open_edits: bool) -> Rendered:
 
 def _is_edit_or_waits(call: Call) -> bool:
     """Whether a widget, where there is one, shows the call in more detail."""
-    return call.diff is not None or call.state == "waiting"
+    return bool(call.diffs) or call.state == "waiting"
 
 
 def _heading(call: Call) -> Rendered:
@@ -135,7 +135,7 @@ def _heading(call: Call) -> Rendered:
 
 def _code(call: Call, limits: Limits) -> Rendered:
     """What the tool was asked. For an edit that was made, its diff says it better."""
-    if call.diff or (call.tool == "file_editor" and call.state == "ok") or not call.code.strip():
+    if call.diffs or (call.tool == "file_editor" and call.state == "ok") or not call.code.strip():
         return NOTHING
     prompt = "$ " if call.language == "bash" else ""
     shown = limits.clip(call.code.strip("\n"))
@@ -149,9 +149,10 @@ def _code(call: Call, limits: Limits) -> Rendered:
 
 
 def _outcome(call: Call, limits: Limits) -> Rendered:
-    if call.diff:
-        change = render_diff(call.diff, limits.lines)
-        return replace(change, html=_remark(call.diff.path) + change.html)
+    if call.diffs:
+        changes = [render_diff(diff, limits.lines // len(call.diffs)) for diff in call.diffs]
+        named = zip(call.diffs, changes, strict=True)
+        return joined([replace(each, html=_remark(diff.path) + each.html) for diff, each in named])
     pictures = f"({call.images} image{'s' if call.images > 1 else ''})" if call.images else ""
     output = call.output.strip("\n")
     if not output:

@@ -11,18 +11,24 @@ from oh_kernel.conversation.run import CANCELLED_CALL, STOPPED_CALL
 from oh_kernel.events import (
     ActionEvent,
     AgentErrorEvent,
+    FileEdit,
     ImageContent,
     ObservationEvent,
     ToolResultEvent,
     UserRejectObservation,
 )
-from oh_kernel.views.linediff import Diff
+from oh_kernel.tools.patch_grammar import named_paths
+from oh_kernel.views.linediff import Diff, headline
 
 CallState = Literal["running", "waiting", "ok", "failed", "timed out", "rejected", "interrupted"]
 OPEN: tuple[CallState, ...] = ("running", "waiting")
 
 # Tools whose argument is better read as code than as JSON: the argument and its language.
-_CODE_ARGUMENTS = {"terminal": ("command", "bash"), "ipython": ("code", "python")}
+_CODE_ARGUMENTS = {
+    "terminal": ("command", "bash"),
+    "ipython": ("code", "python"),
+    "apply_patch": ("patch", "diff"),
+}
 # Exit codes of a command that was cut short: it has none yet, or ended by C-c.
 _CUT_SHORT = (None, -1, 130)
 # Shorter than this is not worth a reader's time.
@@ -42,7 +48,7 @@ class Call:
     started: str
     state: CallState = "running"
     output: str = ""
-    diff: Diff | None = None
+    diffs: tuple[Diff, ...] = ()
     exit_code: int | None = None
     duration_s: float = 0.0
     images: int = 0
@@ -53,8 +59,8 @@ class Call:
         facts: list[str] = [self.state]
         if self.exit_code is not None and self.state in ("ok", "failed"):
             facts.append(f"exit {self.exit_code}")
-        if self.diff:
-            facts.append(self.diff.headline)
+        if self.diffs:
+            facts.append(headline(self.diffs))
         if self.duration_s >= _LEAST_SECONDS:
             facts.append(f"{self.duration_s:.1f} s")
         if self.risk in ("MEDIUM", "HIGH"):
@@ -115,6 +121,12 @@ def arguments_of(event: ActionEvent) -> dict[str, Any]:
     return event.action.model_dump(mode="json", exclude={"kind"}, exclude_defaults=True)
 
 
+def diff_of(edit: FileEdit, workspace: PurePath | None) -> Diff:
+    """The change that a tool reports or announces, as it is shown."""
+    names = [shown_path(path, workspace) for path in (edit.path, edit.moved_to) if path]
+    return Diff(" → ".join(names), edit.old, edit.new)
+
+
 def shown_path(path: str, workspace: PurePath | None) -> str:
     """The path as it is shown: relative to the workspace if the file is below it.
 
@@ -140,7 +152,9 @@ def _summary(event: ActionEvent, arguments: Mapping[str, Any]) -> str:
     # The reference fills a missing summary with the call as JSON, which says nothing new.
     if event.summary and not event.summary.startswith(f"{event.tool_name}: {{"):
         return event.summary
-    if path := arguments.get("path"):
+    if patch := arguments.get("patch"):
+        return ", ".join(dict.fromkeys(named_paths(str(patch))))
+    if path := arguments.get("path") or arguments.get("file_path"):
         return f"{arguments.get('command', '')} {PurePath(str(path)).name}".strip()
     texts = [value for value in arguments.values() if isinstance(value, str)]
     return texts[0] if texts else ""
@@ -159,16 +173,7 @@ def _observed(call: Call, event: ObservationEvent, workspace: PurePath | None) -
         call,
         state=state,
         output=observation.text,
-        diff=None if observation.is_error else _edit(observation, workspace),
+        diffs=tuple(diff_of(edit, workspace) for edit in observation.edits()),
         exit_code=exit_code if isinstance(exit_code, int) else None,
         images=sum(len(part.image_urls) for part in images),
     )
-
-
-def _edit(observation: object, workspace: PurePath | None) -> Diff | None:
-    """The change that an editing tool reports, whatever the tool."""
-    old, new = (getattr(observation, name, None) for name in ("old_content", "new_content"))
-    path = getattr(observation, "path", None) or getattr(observation, "file_path", None)
-    if path is None or (old is None and new is None) or old == new:
-        return None
-    return Diff(shown_path(str(path), workspace), old, new)

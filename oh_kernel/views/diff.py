@@ -55,6 +55,17 @@ def diff_rows(diff: Diff, max_rows: int = MAX_ROWS) -> list[Row]:
     return shown
 
 
+def all_rows(diffs: Sequence[Diff], max_rows: int = MAX_ROWS) -> list[Row]:
+    """The rows of several files, each below its name when there is more than one."""
+    if len(diffs) == 1:
+        return diff_rows(diffs[0], max_rows)
+    rows: list[Row] = []
+    for diff in diffs:
+        rows += [_note("", f"{diff.path}: {diff.headline}")]
+        rows += diff_rows(diff, max_rows // len(diffs))
+    return rows
+
+
 def render_diff(diff: Diff, max_rows: int = MAX_ROWS) -> Rendered:
     """The change as an HTML table, as a Markdown `diff` block, and as a unified diff."""
     whole = printable(diff.unified().replace("\r\n", "\n")) or "(no change)"

@@ -14,8 +14,9 @@ from typing import Any, Literal
 import anywidget
 import traitlets
 
-from oh_kernel.views.diff import Diff, diff_rows, render_diff
+from oh_kernel.views.diff import Diff, all_rows, render_diff
 from oh_kernel.views.escape import escape, printable
+from oh_kernel.views.linediff import headline
 from oh_kernel.views.rendered import Rendered, inline_code, joined
 from oh_kernel.views.style import CALL, SUMMARY, TOKEN_COLOURS
 
@@ -32,6 +33,7 @@ WORDS: dict[State, str] = {
 }
 _OPEN: tuple[State, ...] = ("waiting", "applied")
 _MAX_REASON_CHARS = 2_000
+_MAX_NAMES = 4
 _HERE = Path(__file__).parent
 
 logger = logging.getLogger(__name__)
@@ -39,11 +41,11 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class _Item:
-    """An edit (with its diff) or a question (with lines and code) and how it stands."""
+    """An edit (with its diffs) or a question (with lines and code) and how it stands."""
 
     title: str
     headline: str
-    diff: Diff | None
+    diffs: Sequence[Diff]
     lines: Sequence[str]
     code: str
     state: State
@@ -80,16 +82,20 @@ class DiffWidget(anywidget.AnyWidget):
         with self._lock:
             self._callbacks.append(callback)
 
-    def add_edit(self, item_id: str, diff: Diff, state: State) -> None:
-        """Show an edit: "waiting" before it is written, "applied" when it can be taken back."""
-        item = _Item(diff.path, diff.headline, diff, (), "", state, WORDS[state])
+    def add_edit(self, item_id: str, diffs: Sequence[Diff], state: State) -> None:
+        """Show an edit: "waiting" before it is written, "applied" when it can be taken back.
+
+        An edit of several files is decided about as one.
+        """
+        title = _title([diff.path for diff in diffs])
+        item = _Item(title, headline(diffs), diffs, (), "", state, WORDS[state])
         self._add(item_id, item)
 
     def add_question(
         self, item_id: str, title: str, *, lines: Sequence[str] = (), code: str = ""
     ) -> None:
         """Ask about a command or code; `title` completes "Approve ..."."""
-        item = _Item(title, "", None, lines, code, "waiting", WORDS["waiting"])
+        item = _Item(title, "", (), lines, code, "waiting", WORDS["waiting"])
         self._add(item_id, item)
 
     def set_state(self, item_id: str, state: State, words: str = "") -> None:
@@ -161,11 +167,16 @@ class DiffWidget(anywidget.AnyWidget):
             callback(str(item_id), accepted, reason)
 
 
+def _title(names: Sequence[str]) -> str:
+    more = f" and {len(names) - _MAX_NAMES} more" if len(names) > _MAX_NAMES else ""
+    return ", ".join(names[:_MAX_NAMES]) + more
+
+
 def _wire(item_id: str, item: _Item) -> dict[str, Any]:
-    rows = diff_rows(item.diff) if item.diff else []
+    rows = all_rows(item.diffs) if item.diffs else []
     return {
         "id": item_id,
-        "kind": "edit" if item.diff else "question",
+        "kind": "edit" if item.diffs else "question",
         "title": printable(item.title),
         "headline": item.headline,
         "lines": [printable(line) for line in item.lines],
@@ -187,6 +198,5 @@ def _static_item(item: _Item, *, with_diffs: bool) -> Rendered:
         markdown=f"{inline_code(title)} {words}",
         text=f"{title}: {words}",
     )
-    body = render_diff(item.diff) if item.diff and with_diffs else Rendered("", "", "")
-    both = joined([head, body])
+    both = joined([head, *(render_diff(diff) for diff in item.diffs if with_diffs)])
     return Rendered(f'<div style="{CALL}">{both.html}</div>', both.markdown, both.text)

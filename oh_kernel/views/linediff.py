@@ -1,6 +1,6 @@
 """What did an edit change, line by line?"""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal, NamedTuple
@@ -85,6 +85,18 @@ class Diff:
         )
         body = [text for hunk in self.hunks for text in _unified_hunk(hunk)]
         return "\n".join([f"--- {names[0]}", f"+++ {names[1]}", *body])
+
+
+def headline(diffs: Sequence[Diff]) -> str:
+    """How much changed in all of these files.
+
+    >>> headline([Diff("a", "x", "y"), Diff("b", None, "z")])
+    '2 files, +2 −1'
+    """
+    if len(diffs) == 1:
+        return diffs[0].headline
+    added, removed = sum(diff.added for diff in diffs), sum(diff.removed for diff in diffs)
+    return f"{len(diffs)} files, +{added} −{removed}"
 
 
 def unified(old: str | None, new: str | None, path: str) -> str:

@@ -166,8 +166,8 @@ class Turn:
         if call is None:
             return  # of think or finish, which are shown as words
         call = answered(call, event, began=self._last, workspace=self.workspace)
-        if call.diff and call.diff.path not in self.files_changed:
-            self.files_changed.append(call.diff.path)
+        paths = [diff.path for diff in call.diffs]
+        self.files_changed = list(dict.fromkeys([*self.files_changed, *paths]))
         self.replace(call)
 
     def _mark_interrupted(self) -> None:

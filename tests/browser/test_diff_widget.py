@@ -21,8 +21,8 @@ def decide(item_id, accepted, reason):
 widget = DiffWidget(decide)
 old = "def mean(values):\\n    return sum(values) / (len(values) - 1)  # biased\\n"
 page, new_page = "<p>old</p>\\n", "<img src=x onerror=alert(1)></script>\\n"
-widget.add_edit("e1", Diff("stats.py", old, old.replace(" - 1)  # biased", ")")), "applied")
-widget.add_edit("e2", Diff('x"><b>.html', page, new_page), "waiting")
+widget.add_edit("e1", [Diff("stats.py", old, old.replace(" - 1)  # biased", ")"))], "applied")
+widget.add_edit("e2", [Diff('x"><b>.html', page, new_page)], "waiting")
 lines = ["Why: clean up", "Risk: HIGH"]
 widget.add_question("q1", "the command rm -r build", lines=lines, code="rm -r build")
 display(widget.live_bundle(), raw=True)
@@ -70,7 +70,7 @@ import threading
 
 widget = DiffWidget(lambda *decision: (decisions.append(decision), clicked.set()))
 clicked = threading.Event()
-widget.add_edit("e1", Diff("stats.py", old, old.replace("biased", "fine")), "waiting")
+widget.add_edit("e1", [Diff("stats.py", old, old.replace("biased", "fine"))], "waiting")
 get_ipython().kernel.bridge.own_comm(widget.model_id)
 shown = display(widget.live_bundle(), raw=True, display_id=True)
 in_time = clicked.wait(20)

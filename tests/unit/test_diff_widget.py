@@ -28,7 +28,7 @@ def states(widget: DiffWidget) -> dict[str, str]:
 def test_a_click_reaches_the_callback_once() -> None:
     decisions: list[tuple[str, bool, str]] = []
     widget = DiffWidget(lambda *decision: decisions.append(decision))
-    widget.add_edit("e1", EDIT, "applied")
+    widget.add_edit("e1", [EDIT], "applied")
     click(widget, "e1", False, reason=" too early ")
     click(widget, "e1", True)
     assert decisions == [("e1", False, "too early")]
@@ -49,7 +49,7 @@ def test_messages_that_decide_nothing_are_passed_over(message: tuple[object, obj
     decisions: list[object] = []
     widget = DiffWidget()
     widget.on_decision(lambda *decision: decisions.append(decision))
-    widget.add_edit("e1", EDIT, "waiting")
+    widget.add_edit("e1", [EDIT], "waiting")
     click(widget, *message)
     assert decisions == []
     assert widget.open_items == ["e1"]
@@ -57,7 +57,7 @@ def test_messages_that_decide_nothing_are_passed_over(message: tuple[object, obj
 
 def test_UI_01_the_state_holds_no_markup_and_reads_the_same() -> None:
     widget = DiffWidget()
-    widget.add_edit("e1", HOSTILE, "waiting")
+    widget.add_edit("e1", [HOSTILE], "waiting")
     widget.add_question("q1", "the command <svg>", lines=["Why: </textarea>"], code="<script>")
     for value in widget.get_state().values():
         for live in ("<img src=x", "<script", "</script", "<svg", "</textarea", "<style"):
@@ -71,8 +71,8 @@ def test_UI_01_the_state_holds_no_markup_and_reads_the_same() -> None:
 
 def test_closing_takes_the_buttons_and_leaves_words() -> None:
     widget = DiffWidget()
-    widget.add_edit("e1", EDIT, "applied")
-    widget.add_edit("e2", HOSTILE, "waiting")
+    widget.add_edit("e1", [EDIT], "applied")
+    widget.add_edit("e2", [HOSTILE], "waiting")
     widget.close_open()
     assert states(widget) == {"e1": "accepted", "e2": "closed"}
     assert widget.open_items == []
@@ -87,7 +87,7 @@ def test_closing_takes_the_buttons_and_leaves_words() -> None:
 
 def test_the_live_bundle_has_the_twins_beside_the_widget() -> None:
     widget = DiffWidget()
-    widget.add_edit("e1", EDIT, "waiting")
+    widget.add_edit("e1", [EDIT], "waiting")
     bundle = widget.live_bundle()
     view = bundle["application/vnd.jupyter.widget-view+json"]
     assert view["model_id"] == widget.model_id == widget.comm.comm_id
@@ -96,6 +96,19 @@ def test_the_live_bundle_has_the_twins_beside_the_widget() -> None:
 
 def test_an_id_is_shown_once() -> None:
     widget = DiffWidget()
-    widget.add_edit("e1", EDIT, "waiting")
+    widget.add_edit("e1", [EDIT], "waiting")
     with pytest.raises(ValueError, match="already shown"):
-        widget.add_edit("e1", EDIT, "waiting")
+        widget.add_edit("e1", [EDIT], "waiting")
+
+
+def test_an_edit_of_several_files_is_one_item() -> None:
+    widget = DiffWidget()
+    widget.add_edit("e1", [EDIT, Diff("b.py", None, "y\n")], "waiting")
+    (item,) = json.loads(widget.items)
+    assert (item["title"], item["headline"]) == ("a.py, b.py", "2 files, +2 −1")
+    lines = [sign + "".join(text for _, text in spans) for _, sign, _, _, spans in item["rows"]]
+    expected = [" a.py: +1 −1", "-x = 1", "+x = 2", " b.py: new file, +1 −0", "+y"]
+    assert lines == expected
+    assert "+x = 2" in widget.static().text and "+y" in widget.static().text
+    widget.add_edit("e2", [Diff(f"{n}.py", "", "z\n") for n in range(9)], "waiting")
+    assert json.loads(widget.items)[1]["title"] == "0.py, 1.py, 2.py, 3.py and 5 more"

@@ -57,13 +57,25 @@ def test_the_question_about_a_command_says_what_why_and_how_risky() -> None:
 def test_the_question_about_an_edit_shows_the_diff() -> None:
     call = action("file_editor", {"command": "str_replace", "path": "/w/a.py"})
     preview = Preview(Path("/w/a.py"), "x = 1\n", "x = 2\n")
-    question = Question(call, SecurityRisk.UNKNOWN, ("the policy asks for every call",), preview)
+    question = Question(call, SecurityRisk.UNKNOWN, ("the policy asks for every call",), (preview,))
     text = approval.question_text(question)
     assert "edit of /w/a.py" in text and "-x = 1\n+x = 2" in text
     assert "Risk: not known (the policy asks for every call)" in text
     assert approval.code(question) == ""
-    diff = approval.preview(question)
-    assert diff is not None and diff.headline == "+1 −1"
+    assert [diff.headline for diff in approval.previews(question)] == ["+1 −1"]
+
+
+def test_the_question_about_a_patch_shows_every_file() -> None:
+    call = action("apply_patch", {"patch": "*** Begin Patch\n*** End Patch"})
+    edits = (
+        Preview(Path("/w/a.py"), "x = 1\n", "x = 2\n", Path("/w/lib/a.py")),
+        Preview(Path("/w/b.py"), None, "y\n"),
+    )
+    question = Question(call, SecurityRisk.UNKNOWN, (), edits)
+    text = approval.question_text(question)
+    assert "edit of /w/a.py, /w/b.py" in text and "+x = 2" in text and "+y" in text
+    shown = [(diff.path, diff.headline) for diff in approval.previews(question, Path("/w"))]
+    assert shown == [("a.py → lib/a.py", "+1 −1"), ("b.py", "new file, +1 −0")]
 
 
 def test_a_long_command_is_shortened_in_the_question_only() -> None:

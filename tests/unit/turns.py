@@ -38,7 +38,7 @@ def answer(text: str) -> MessageEvent:
 
 def action(tool: str, arguments: dict[str, Any], *, thought: str = "", **more: Any) -> ActionEvent:
     number = next(_numbers)
-    stem = {"file_editor": "FileEditor", "ipython": "Ipython", "terminal": "Terminal"}[tool]
+    stem = "".join(word.capitalize() for word in tool.split("_"))
     return ActionEvent(
         thought=[TextContent(text=thought)] if thought else [],
         action={"kind": f"{stem}Action", **arguments},
