@@ -18,6 +18,7 @@ MODULES = {
     "apply_patch": ("ApplyPatch",),
     "ipython": ("Ipython",),
     "task_tracker": ("TaskTracker",),
+    "notebook_editor": ("NotebookEditor",),
     "think": ("Think",),
     "finish": ("Finish",),
 }

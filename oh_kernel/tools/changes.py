@@ -12,6 +12,7 @@ from agentskills.edit_history import Edit, History, digest
 from agentskills.editing import FileText
 from agentskills.errors import CannotWrite, EditingError
 from agentskills.journal import Journal
+from oh_kernel.tools.notebook_format import max_bytes_of
 from oh_kernel.tools.seen_files import SeenFiles, stamp_of
 
 
@@ -99,7 +100,7 @@ class Changes:
         """What a file holds; None when there is none."""
         if not os.path.lexists(target):
             return None
-        return read_bytes(target, max_bytes=self._max_file_bytes)
+        return read_bytes(target, max_bytes=max_bytes_of(target, self._max_file_bytes))
 
     def write(
         self, target: Path, old: bytes | None, new: bytes | None, *, mode: int | None = None

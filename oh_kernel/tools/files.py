@@ -29,6 +29,7 @@ from agentskills.errors import (
 from agentskills.journal import Journal
 from oh_kernel.settings import data_folder
 from oh_kernel.tools.changes import ChangedSinceEdit, Changes, NothingToUndo, Step
+from oh_kernel.tools.notebook_format import checked_as_notebook, max_bytes_of
 from oh_kernel.tools.seen_files import SeenFiles, stamp_of
 
 __all__ = ["Files", "NothingToUndo", "Step", "UsesFiles"]
@@ -100,7 +101,8 @@ class Files:
         target = resolved(path)
         if self._journal.put_right(target):
             self._mended.append(target)
-        return FileText.from_bytes(path, read_bytes(path, max_bytes=self.max_file_bytes))
+        max_bytes = max_bytes_of(path, self.max_file_bytes)
+        return FileText.from_bytes(path, read_bytes(path, max_bytes=max_bytes))
 
     def news(self) -> list[str]:
         """What the agent must be told beside the answer of its call; each is told once."""
@@ -138,9 +140,11 @@ class Files:
         """
         for step in steps:
             self.require_writable(step.path)
-            if step.after and len(step.after.data) > self.max_file_bytes:
-                raise FileTooLarge(step.path, len(step.after.data), self.max_file_bytes)
+            limit = max_bytes_of(step.path, self.max_file_bytes)
+            if step.after and len(step.after.data) > limit:
+                raise FileTooLarge(step.path, len(step.after.data), limit)
         notes = [note for step in steps for note in self._require_known(step)]
+        notes += _notes_on_notebooks(steps)
         self._changes.make(steps)
         return self.news() + notes
 
@@ -217,6 +221,17 @@ def default_journal() -> Journal:
     """In the user's data folder, or in the system's for temporary files where there is none."""
     spare = Path(tempfile.gettempdir()) / f"oh-kernel-{os.geteuid()}"
     return Journal(data_folder() / JOURNAL_FOLDER, spare / JOURNAL_FOLDER)
+
+
+def _notes_on_notebooks(steps: Sequence[Step]) -> list[str]:
+    """What to tell of edits of notebooks; BreaksNotebook for one that must not be made."""
+    before = {step.path: step.before for step in steps}
+    notes: list[str] = []
+    for step in steps:
+        was = step.before or (before.get(step.like) if step.like else None)
+        if step.after:
+            notes += checked_as_notebook(step.path, was.data if was else None, step.after.data)
+    return notes
 
 
 def _own_change(path: Path, call: str) -> str:
