@@ -99,14 +99,15 @@ def _understood(call: MessageToolCall, tools: Mapping[str, type[Tool]]) -> _Unde
     if found is None:
         raise BadCall(_not_found(call, tools))
     tool = tools[found[0]]
-    arguments = meant_arguments(tool.name, found[1], tool.action)
+    schema = tool.arguments()
+    arguments = meant_arguments(tool.name, found[1], schema)
     call = _as_meant(call, tool.name, arguments)
     risk = _risk(arguments.pop("security_risk", None))
-    has_own_summary = "summary" in tool.action.model_fields
+    has_own_summary = "summary" in schema["properties"]
     summary = None if has_own_summary else arguments.pop("summary", None)
     try:
-        action = tool.action.model_validate(arguments)
-    except ValidationError as error:
+        action = tool.action_of(arguments)
+    except ValueError as error:
         wrong = f"{_in_words(error)}. Parameters provided: {sorted(arguments)}"
         raise BadCall(f"Error validating tool '{tool.name}': {wrong[:ERROR_CHARS]}") from error
     summary = summary if isinstance(summary, str) and summary.strip() else None
@@ -160,7 +161,9 @@ def _risk(value: object) -> SecurityRisk:
         return SecurityRisk.UNKNOWN
 
 
-def _in_words(error: ValidationError) -> str:
+def _in_words(error: ValueError) -> str:
+    if not isinstance(error, ValidationError):
+        return str(error)
     parts = []
     for item in error.errors(include_url=False, include_input=False)[:5]:
         where = ".".join(str(step)[:NAME_CHARS] for step in item["loc"]) or "arguments"

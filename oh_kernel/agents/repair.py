@@ -9,12 +9,12 @@ import shlex
 import shutil
 from collections.abc import Collection, Iterator, Mapping
 from difflib import get_close_matches
-from types import UnionType
-from typing import Annotated, Any, Literal, Union, get_args, get_origin
-
-from pydantic import BaseModel
+from typing import Any
 
 from oh_kernel.events.text import parsed_json
+from oh_kernel.tools.schema import definitions_of
+
+Schema = Mapping[str, Any]
 
 # Names that models know from other products.
 _ALIASES = {
@@ -91,25 +91,15 @@ def meant_tool(
     return None
 
 
-def meant_arguments(tool: str, arguments: dict[str, Any], model: type[BaseModel]) -> dict[str, Any]:
-    """The arguments of a call of `tool` as `model` wants them, without those that say nothing."""
-    mended = mended_fields(_unwrapped(arguments, model), model)
+def meant_arguments(
+    tool: str, arguments: dict[str, Any], schema: Mapping[str, Any]
+) -> dict[str, Any]:
+    """The arguments of a call of `tool` as its `schema` has them, without those that are null."""
+    fields = schema["properties"]
+    mended = _fields(_unwrapped(arguments, fields), fields, definitions_of(dict(schema)))
     if tool in _EDITORS and "command" not in mended:
         meant = [command for name, command in _COMMAND_BY_ARGUMENT.items() if name in mended]
         return {"command": meant[0], **mended} if meant else mended
-    return mended
-
-
-def mended_fields(given: Mapping[str, Any], model: type[BaseModel]) -> dict[str, Any]:
-    """`given` with names and values as the fields of `model` have them."""
-    fields = model.model_fields
-    known = (*fields, *_ASKED_WITH_EVERY_CALL)
-    mended: dict[str, Any] = {}
-    for name, value in given.items():
-        key = _meant_name(name, known, given)
-        if value is None or (key not in known and _RESIDUE.search(key)):
-            continue
-        mended.setdefault(key, _mended(value, fields[key].annotation) if key in fields else value)
     return mended
 
 
@@ -158,15 +148,28 @@ def _search_command(pattern: str, path: str, include: str | None) -> str:
     return shlex.join(["grep", "-rniIE", *chosen, "-e", pattern, "--", path])
 
 
-def _unwrapped(arguments: dict[str, Any], model: type[BaseModel]) -> dict[str, Any]:
+def _unwrapped(arguments: dict[str, Any], fields: Collection[str]) -> dict[str, Any]:
     """The arguments that stand one level too deep, under a name that is none of theirs."""
     own = [name for name in arguments if name not in _ASKED_WITH_EVERY_CALL]
-    if len(own) != 1 or own[0] in model.model_fields:
+    if len(own) != 1 or own[0] in fields:
         return arguments
     inner = _decoded(arguments[own[0]])
-    if not isinstance(inner, dict) or not any(name in model.model_fields for name in inner):
+    if not isinstance(inner, dict) or not any(name in fields for name in inner):
         return arguments
     return {**{k: v for k, v in arguments.items() if k != own[0]}, **inner}
+
+
+def _fields(given: Mapping[str, Any], fields: Schema, definitions: Schema) -> dict[str, Any]:
+    """`given` with the names and values that `fields` have."""
+    known = (*fields, *_ASKED_WITH_EVERY_CALL)
+    mended: dict[str, Any] = {}
+    for name, value in given.items():
+        key = _meant_name(name, known, given)
+        if value is None or (key not in known and _RESIDUE.search(key)):
+            continue
+        is_field = key in fields
+        mended.setdefault(key, _mended(value, fields[key], definitions) if is_field else value)
+    return mended
 
 
 def _meant_name(name: str, known: Collection[str], given: Mapping[str, Any]) -> str:
@@ -183,34 +186,44 @@ def _meant_name(name: str, known: Collection[str], given: Mapping[str, Any]) -> 
     return next(iter(get_close_matches(snake, {"security_risk"} & set(free), cutoff=0.75)), name)
 
 
-def _mended(value: Any, annotation: Any) -> Any:
-    """`value` as the type wants it, where it can be read as nothing else."""
-    branches = list(_branches(annotation))
-    takes = {get_origin(branch) or branch for branch in branches}
-    models = [one for one in takes if isinstance(one, type) and issubclass(one, BaseModel)]
-    if str in takes:
-        return _joined(value) if list not in takes else value
-    if Literal in takes:
-        choices = [c for b in branches if get_origin(b) is Literal for c in get_args(b)]
+def _mended(value: Any, schema: Schema, definitions: Schema) -> Any:
+    """`value` as `schema` wants it, where it can be read as nothing else."""
+    branches = list(_branches(schema, definitions))
+    of_type = {kind: branch for branch in branches for kind in _types(branch)}
+    choices = [choice for branch in branches for choice in _choices(branch)]
+    if choices:
         return _chosen(value, choices)
-    if takes & {list, dict} or models:
+    if "string" in of_type:
+        return value if "array" in of_type else _joined(value)
+    if of_type.keys() & {"array", "object"}:
         value = _decoded(value)
-    if list in takes:
-        of = next((get_args(b) for b in branches if get_origin(b) is list), (Any,))
-        items = [value] if isinstance(value, dict) and dict not in takes else value
-        return [_mended(item, of[0]) for item in items] if isinstance(items, list) else items
-    return mended_fields(value, models[0]) if models and isinstance(value, dict) else value
+    if "array" in of_type:
+        items = [value] if isinstance(value, dict) and "object" not in of_type else value
+        each = of_type["array"].get("items", {})
+        is_list = isinstance(items, list) and isinstance(each, dict)
+        return [_mended(item, each, definitions) for item in items] if is_list else items
+    fields = of_type.get("object", {}).get("properties")
+    return _fields(value, fields, definitions) if fields and isinstance(value, dict) else value
 
 
-def _branches(annotation: Any) -> Iterator[Any]:
-    """The types that a union is made of, or the type itself; without remarks on them."""
-    if get_origin(annotation) in (Union, UnionType):
-        for branch in get_args(annotation):
-            yield from _branches(branch)
-    elif get_origin(annotation) is Annotated:
-        yield from _branches(get_args(annotation)[0])
+def _branches(schema: Schema, definitions: Schema) -> Iterator[Schema]:
+    """The forms that `schema` allows; a reference stands for what it names."""
+    if name := schema.get("$ref"):
+        yield from _branches(definitions.get(name.rsplit("/", 1)[-1], {}), definitions)
+    elif parts := schema.get("anyOf") or schema.get("oneOf") or schema.get("allOf"):
+        for part in parts:
+            yield from _branches(part, definitions)
     else:
-        yield annotation
+        yield schema
+
+
+def _types(schema: Schema) -> list[str]:
+    kinds = schema.get("type", [])
+    return [kinds] if isinstance(kinds, str) else list(kinds)
+
+
+def _choices(schema: Schema) -> list[Any]:
+    return [schema["const"]] if "const" in schema else list(schema.get("enum", []))
 
 
 def _decoded(value: Any) -> Any:

@@ -7,8 +7,6 @@ asked for with every call and stand first, where a reply that is cut off still h
 
 from typing import Any
 
-from oh_kernel.events import Action
-
 SECURITY_RISK = {
     "type": "string",
     "enum": ["LOW", "MEDIUM", "HIGH"],
@@ -18,10 +16,9 @@ SECURITY_RISK = {
 SUMMARY = {"type": "string", "description": "What this call does, in about 10 words."}
 
 
-def action_parameters(action: type[Action], *, asks_risk: bool) -> dict[str, Any]:
-    """The parameters of `action` as a JSON schema of type object."""
-    schema = action.model_json_schema()
-    flat = _flat(schema, schema.get("$defs", {}), ())
+def parameters(arguments: dict[str, Any], *, asks_risk: bool) -> dict[str, Any]:
+    """The JSON schema `arguments` of an action in the form that every provider takes."""
+    flat = _flat(arguments, definitions_of(arguments), ())
     fields = {name: value for name, value in flat["properties"].items() if name != "kind"}
     extra: dict[str, Any] = {"security_risk": SECURITY_RISK} if asks_risk else {}
     if "summary" not in fields:
@@ -31,6 +28,11 @@ def action_parameters(action: type[Action], *, asks_risk: bool) -> dict[str, Any
         "properties": {**extra, **fields},
         "required": [name for name in flat.get("required", []) if name != "kind"],
     }
+
+
+def definitions_of(schema: dict[str, Any]) -> dict[str, Any]:
+    """What references in `schema` may name, under its newer and its older key."""
+    return {**schema.get("definitions", {}), **schema.get("$defs", {})}
 
 
 def _flat(node: Any, definitions: dict[str, Any], seen: tuple[str, ...]) -> Any:
@@ -45,7 +47,7 @@ def _flat(node: Any, definitions: dict[str, Any], seen: tuple[str, ...]) -> Any:
         target = {**definitions[name], **{k: v for k, v in node.items() if k != "$ref"}}
         return _flat(target, definitions, (*seen, name))
     if branches := node.get("anyOf"):
-        first = next(b for b in branches if b.get("type") != "null")
+        first = next((b for b in branches if b.get("type") != "null"), {})
         outer = {k: v for k, v in node.items() if k not in ("anyOf", "default", "title")}
         return _flat({**first, **outer}, definitions, seen)
     return {k: _flat_member(k, v, definitions, seen) for k, v in node.items() if _kept(k, v)}
@@ -58,6 +60,8 @@ def _flat_member(key: str, value: Any, definitions: dict[str, Any], seen: tuple[
 
 
 def _kept(key: str, value: Any) -> bool:
-    return key not in ("title", "$defs", "additionalProperties") and not (
+    if key == "additionalProperties":  # a mere yes or no is left to validation
+        return isinstance(value, dict)
+    return key not in ("title", "$defs", "definitions") and not (
         key == "default" and value in (None, [], "")
     )
