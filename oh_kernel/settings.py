@@ -186,6 +186,12 @@ def _existing(path: Path, variables: Mapping[str, str]) -> Path:
     return path
 
 
+def notebook_of_session(environ: Mapping[str, str] | None = None) -> Path | None:
+    """The notebook for which a Jupyter server started this process, as it was called then."""
+    named = (os.environ if environ is None else environ).get("JPY_SESSION_NAME", "")
+    return Path(named).absolute() if named.endswith(".ipynb") else None
+
+
 def child_environment(more: Mapping[str, str]) -> dict[str, str]:
     """The environment of this process with `more`, for a kernel that is started."""
     return {**os.environ, **more}

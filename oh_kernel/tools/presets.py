@@ -10,11 +10,12 @@ from typing import TYPE_CHECKING, Any
 
 from oh_kernel.errors import SettingsError
 from oh_kernel.events import Event
-from oh_kernel.settings import Settings
+from oh_kernel.settings import Settings, notebook_of_session
 from oh_kernel.tools.base import Tool, ToolExecutor
 
 if TYPE_CHECKING:
     from oh_kernel.sessions.namespace import Namespace
+    from oh_kernel.sessions.own_notebook import OwnNotebook
     from oh_kernel.tools.files import Files
 
 # Every tool there is: its name, which is also its module's in this folder, and its class. A tool
@@ -24,6 +25,7 @@ ALL_TOOLS = {
     "terminal": "TerminalTool",
     "file_editor": "FileEditorTool",
     "apply_patch": "ApplyPatchTool",
+    "notebook_editor": "NotebookEditorTool",
     "task_tracker": "TaskTrackerTool",
     "think": "ThinkTool",
     "finish": "FinishTool",
@@ -91,6 +93,9 @@ def _arguments(name: str, settings: Settings, resources: Resources) -> Mapping[s
             }
         case "file_editor" | "apply_patch":
             return {"files": resources.files, "allowed_folders": settings.allowed_folders}
+        case "notebook_editor":
+            shared = {"files": resources.files, "allowed_folders": settings.allowed_folders}
+            return {**shared, "own": _own_notebook(resources.namespace)}
         case "ipython":
             return {"namespace": resources.namespace, "timeout_s": settings.python_timeout_s}
         case "task_tracker":
@@ -99,3 +104,10 @@ def _arguments(name: str, settings: Settings, resources: Resources) -> Mapping[s
             return {"planned": lambda: tasks_of(resources.events())}
         case _:
             return {}
+
+
+def _own_notebook(namespace: Namespace | None) -> OwnNotebook | None:
+    """The notebook that this kernel serves, if it is one."""
+    from oh_kernel.sessions.own_notebook import OwnNotebook  # light, but only one tool needs it
+
+    return OwnNotebook(namespace.shell, notebook_of_session()) if namespace else None
