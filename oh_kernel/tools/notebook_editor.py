@@ -81,39 +81,25 @@ class NotebookEditorAction(Action):
     """What to do with which cell of which notebook."""
 
     command: Command
-    path: str = Field(description="Path of the .ipynb file, absolute or below the workspace.")
+    path: str = Field(description="Path of the .ipynb file.")
     cell: CellName | None = Field(
         None,
-        description="Index (from 0) or id of the cell, as view shows them. insert: the cell beside "
-        "which; without it, at the end. view: shows only this cell, whole. clear_outputs: without "
-        "it, all cells.",
+        description="Index (from 0) or id. insert: the cell beside which, default the last. view: "
+        "this cell alone, whole. clear_outputs: default all.",
     )
-    source: str | None = Field(
-        None,
-        description="replace, insert, create, suggest: the whole source of the cell.",
-    )
-    cell_type: CellType | None = Field(
-        None, description="insert: default code. replace: only to change the type."
-    )
+    source: str | None = Field(None, description="replace, insert, create, suggest: whole source.")
+    cell_type: CellType | None = Field(None, description="Default code; replace: as it is.")
     old_str: str | None = Field(
-        None, description="str_replace: text that is in the cell's source exactly once."
+        None, description="str_replace: text that is in the source exactly once."
     )
     new_str: str | None = Field(None, description="str_replace: what replaces it.")
-    position: Literal["before", "after"] = Field(
-        "after", description="insert, move: on which side. insert before no cell: at the top."
-    )
-    target: CellName | None = Field(
-        None, description="move: index or id of the cell beside which `cell` goes."
-    )
+    position: Literal["before", "after"] = Field("after", description="insert, move: which side.")
+    target: CellName | None = Field(None, description="move: the cell beside which `cell` goes.")
     keep_outputs: bool = Field(
-        False,
-        description="replace, str_replace: leave the outputs of the old source, for changes of "
-        "comments or layout only.",
+        False, description="replace, str_replace: for changes of comments or layout only."
     )
     view_range: list[int] | None = Field(
-        None,
-        description="view: [first, last] cell index, last -1 is the end; with `cell`, [first, "
-        "last] line of its source, from 1.",
+        None, description="view: [first, last] index, -1 is the end; with cell, of its lines."
     )
 
 
@@ -353,17 +339,14 @@ class NotebookEditorTool(Tool):
 
     name = "notebook_editor"
     prose = (
-        "View and edit Jupyter notebooks (.ipynb) by their cells; what is not edited keeps every "
-        "byte. Cells are named by index, from 0, or by id.\n"
-        "- view: cells with source and short outputs, and whether they were run in order; `cell` "
-        "shows one whole, with its pictures; view_range shows some. At most 16000 characters.\n"
-        "- replace: the whole source of a cell. str_replace: a part of it, taken literally. Both "
-        "clear the cell's outputs and count, which came from the old source.\n"
-        "- insert, delete, move, clear_outputs; create: a new notebook.\n"
-        "- undo_edit: takes back the last edit of the file.\n"
-        "- suggest: a new cell below the one the user runs, for their own notebook when it is "
-        "open and cannot be edited.\n"
-        "Cells are never run. A notebook that is open in Jupyter is edited there if it is shared "
+        "View and edit Jupyter notebooks by cells; what is not edited keeps every byte.\n"
+        "- view: sources, short outputs, and whether cells were run in order.\n"
+        "- replace: a cell's source; str_replace: a part of it. Both clear its outputs, which came "
+        "from the old source.\n"
+        "- insert, delete, move, clear_outputs, create, undo_edit.\n"
+        "- suggest: a new cell below the one the user is running; for their own notebook when it "
+        "is open and cannot be edited.\n"
+        "Nothing is run. Notebooks open in Jupyter are edited there if shared "
         "(jupyter-collaboration), else refused. Up to 100 MB."
     )
     action = NotebookEditorAction
