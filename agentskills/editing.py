@@ -12,7 +12,8 @@ are made anew, in the encoding of the file and with the line endings of the neig
 import difflib
 import os
 import re
-from collections.abc import Iterator
+from bisect import bisect_left
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import accumulate, islice, pairwise
@@ -81,18 +82,26 @@ class FileText:
 
     def spliced(self, start: int, end: int, new: str) -> Self:
         """The file with `text[start:end]` replaced by `new`."""
-        if "\0" in new:
-            raise EditingError("A NUL character would make the file binary. Nothing was changed.")
-        start, end, new = self._narrowed(start, end, self._with_lf(new))
-        new = new.replace("\n", self._ending_at(start))
-        before = self._decoded[: self._decoded_index(start)]
-        after = self._decoded[self._decoded_index(end) :]
-        head = len(self.charset.mark) + self.charset.width(before)
-        tail = len(self.data) - self.charset.width(after)
-        data = self.data[:head] + self.charset.encode(new) + self.data[tail:]
-        edited = replace(self, data=data)
+        return self.spliced_all([(start, end, new)])
+
+    def spliced_all(self, parts: Iterable[tuple[int, int, str]]) -> Self:
+        """The file with several stretches of its text replaced; they are given in rising order.
+
+        New lines end as those beside them did before, whatever else is replaced.
+        """
+        texts: list[str] = []
+        pieces = [self.charset.mark]
+        at, offset = 0, len(self.charset.mark)
+        for start, end, new in [*parts, (len(self.text), len(self.text), "")]:
+            first, stop, new = self._in_own_endings(start, end, new)
+            kept, replaced = self._decoded[at:first], self._decoded[first:stop]
+            width = self.charset.width(kept)
+            texts += [kept, new]
+            pieces += [self.data[offset : offset + width], self.charset.encode(new)]
+            at, offset = stop, offset + width + self.charset.width(replaced)
+        edited = replace(self, data=b"".join(pieces))
         # Charsets with shift states, or stray bytes that now meet: better no edit than a wrong one.
-        if edited._decoded != before + new + after:
+        if edited._decoded != "".join(texts):
             raise EditingError(
                 f"In {self.charset.name} this edit would alter the text beside it. "
                 "Nothing was changed."
@@ -150,23 +159,35 @@ class FileText:
         trailing = _shared_prefix(old[::-1], new[::-1])
         return start + shared, end - trailing, new[: len(new) - trailing]
 
+    def _in_own_endings(self, start: int, end: int, new: str) -> tuple[int, int, str]:
+        """The same replacement of the text as it is in the file, with the endings it has there."""
+        if "\0" in new:
+            raise EditingError("A NUL character would make the file binary. Nothing was changed.")
+        start, end, new = self._narrowed(start, end, self._with_lf(new))
+        new = new.replace("\n", self._ending_at(start))
+        return self._decoded_index(start), self._decoded_index(end), new
+
+    @cached_property
+    def _crlf(self) -> list[int]:
+        """Where in `text` the newlines are that take two characters in the file."""
+        found = re.finditer("\r\n", self._decoded) if "\r\n" in self._decoded else ()
+        return [match.start() - before for before, match in enumerate(found)]
+
     def _decoded_index(self, index: int) -> int:
         """Where a position of `text` is in the text with its own line endings."""
-        if "\r\n" not in self._decoded:
-            return index
-        lines_before = self.text.count("\n", 0, index)
-        rows = self._decoded.split("\n", lines_before)[:lines_before]
-        return index + sum(row.endswith("\r") for row in rows)
+        return index + bisect_left(self._crlf, index)
 
     def _ending_at(self, index: int) -> str:
         """The ending of the line at `index`, or of the one before when it has none."""
         if self._has_cr_endings:
             return "\r"
-        if "\r\n" not in self._decoded:
+        if not self._crlf:
             return "\n"
-        line = self.text.count("\n", 0, index)
-        ended = self._decoded.split("\n", line + 1)[:-1]
-        return "\r\n" if ended[min(line, len(ended) - 1)].endswith("\r") else "\n"
+        newline = self.text.find("\n", index)
+        if newline == -1:
+            newline = self.text.rfind("\n")
+        at = bisect_left(self._crlf, newline)
+        return "\r\n" if self._crlf[at : at + 1] == [newline] else "\n"
 
 
 def read_file(path: str | os.PathLike[str], *, max_bytes: int = MAX_FILE_BYTES) -> FileText:

@@ -38,10 +38,7 @@ def apply(hunks: Sequence[Hunk], file: FileText, path: str) -> tuple[FileText, i
     lines = file.text.split("\n")
     replacements, fuzz = place(hunks, lines, path)
     starts = [0, *accumulate(len(line) + 1 for line in lines)]
-    for replacement in reversed(replacements):  # the last first: what is above keeps its place
-        start, end, text = _span(replacement, starts)
-        file = file.spliced(start, end, text)
-    return file, fuzz
+    return file.spliced_all(_span(replacement, starts) for replacement in replacements), fuzz
 
 
 def place(hunks: Sequence[Hunk], lines: Sequence[str], path: str) -> tuple[list[Replacement], int]:
@@ -54,7 +51,8 @@ def place(hunks: Sequence[Hunk], lines: Sequence[str], path: str) -> tuple[list[
         if match is None:
             raise _no_place(hunk, anchor.at, path)
         fuzz += anchor.fuzz + match.fuzz
-        replacements += _replacements(hunk, match.at)
+        for replacement in _replacements(hunk, match.at):
+            _add(replacement, replacements)
         cursor = match.at + len(hunk.before)
     return replacements, fuzz
 
@@ -96,6 +94,14 @@ def _replacements(hunk: Hunk, at: int) -> Iterator[Replacement]:
     for chunk in hunk.chunks:
         first = at + chunk.offset
         yield Replacement(first, first + len(chunk.removed), chunk.added)
+
+
+def _add(replacement: Replacement, to: list[Replacement]) -> None:
+    """Adjacent ones become one, so that no newline belongs to both."""
+    if to and to[-1].stop == replacement.first:
+        before = to.pop()
+        replacement = Replacement(before.first, replacement.stop, before.added + replacement.added)
+    to.append(replacement)
 
 
 def _no_place(hunk: Hunk, cursor: int, path: str) -> DiffError:

@@ -131,6 +131,21 @@ def test_untouched_endings_stay_and_new_lines_take_those_of_their_neighbours() -
     assert applied(b"a\rb\rc", "@@\n-b\n+B\n+b") == ("a\rB\rb\rc", 0)
 
 
+@given(st.lists(st.sampled_from(["keep", "drop", "change", "double"]), min_size=1), st.booleans())
+def test_hunks_of_one_line_each(fates: list[str], ended: bool) -> None:
+    fates += ["keep"] if ended else []
+    old = [*map(str, range(len(fates) - ended)), *([""] if ended else [])]
+    body: list[str] = []
+    new: list[str] = []
+    for fate, line in zip(fates, old, strict=True):
+        added = {"keep": [line], "drop": [], "change": ["x"], "double": ["x", "y"]}[fate]
+        new += added
+        if fate != "keep":
+            body += ["@@", f"-{line}", *(f"+{each}" for each in added)]
+    if body:
+        assert applied("\n".join(old), "\n".join(body)) == ("\n".join(new), 0)
+
+
 def patch_body(old: list[str], new: list[str], context: int) -> str:
     """The hunks that turn `old` into `new`; where their place would not be clear, all lines."""
     matcher = difflib.SequenceMatcher(None, old, new, autojunk=False)
@@ -173,7 +188,7 @@ def test_a_patch_made_from_two_texts_turns_one_into_the_other(
     (section,) = hunks_of(body)
     file, fuzz = apply(section.hunks, file_of(old, ending, charset), "f")
     assert (file.text, fuzz) == ("\n".join(new), 0)
-    if kept[:2] == [0, 1] and at > 1:  # a line with its ending stays, to say how lines end
+    if len(old) > 1:  # else nothing says which ending the file would have
         assert file.data == file_of(new, ending, charset).data
 
 
