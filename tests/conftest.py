@@ -1,12 +1,22 @@
-"""Fixtures for all layers: no test sees the developer's own Jupyter, settings or keys."""
+"""Fixtures for all layers: no test sees the developer's own Jupyter, settings or keys.
+
+And for all properties: how long an example takes says nothing on a machine that others use, too.
+"""
 
 import os
+import signal
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 from tests.skips import pytest_configure  # noqa: F401 - it holds tests/allowed_skips.txt
+
+settings.register_profile(
+    "any machine", deadline=None, suppress_health_check=[HealthCheck.too_slow]
+)
+settings.load_profile("any machine")
 
 OWN_VARIABLES = (
     "ANTHROPIC_",
@@ -20,6 +30,15 @@ OWN_VARIABLES = (
     "OPENHANDS_",
     "XDG_",
 )
+
+
+@pytest.fixture(autouse=True, scope="session")
+def usual_signals() -> None:
+    """Heed what a shell ignores for jobs in the background and for `nohup`, in children as well."""
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+    if signal.getsignal(signal.SIGHUP) is signal.SIG_IGN:
+        signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
 
 @pytest.fixture(autouse=True, scope="session")

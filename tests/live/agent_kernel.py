@@ -12,7 +12,7 @@ from typing import Any
 
 from oh_kernel.events import ActionEvent, Event, ToolResultEvent
 from oh_kernel.store import EventStore
-from tests.live.kernel_client import Kernel, Result, running_kernel
+from tests.live.kernel_client import DEADLINE_S, Kernel, Result, running_kernel
 from tests.live.model_server import ModelServer, Script
 from tests.outputs import final_text
 
@@ -36,7 +36,7 @@ class AgentKernel:
     server: ModelServer
     store: Path
 
-    def ask(self, text: str = "go", *, flags: str = "", deadline_s: float = 30) -> Result:
+    def ask(self, text: str = "go", *, flags: str = "", deadline_s: float = DEADLINE_S) -> Result:
         """Run an agent's cell to its end."""
         return self.kernel.run(f"%%openhands {flags}\n{text}", deadline_s=deadline_s)
 
@@ -119,7 +119,7 @@ def check_calls_answered(messages: list[dict[str, Any]]) -> list[str]:
     return seen
 
 
-def wait_until(condition: Callable[[], bool], deadline_s: float = 10.0) -> None:
+def wait_until(condition: Callable[[], bool], deadline_s: float = DEADLINE_S) -> None:
     """Wait for `condition`, which is looked at again and again."""
     deadline = time.monotonic() + deadline_s
     while not condition():

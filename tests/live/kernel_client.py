@@ -17,6 +17,8 @@ from jupyter_client.manager import KernelManager
 
 OPENHANDS = [sys.executable, "-P", "-m", "oh_kernel", "-f", "{connection_file}"]
 PLAIN = [sys.executable, "-m", "ipykernel_launcher", "-f", "{connection_file}"]
+# What is waited for comes in milliseconds; this is for a machine that does much else.
+DEADLINE_S = 30.0
 
 Message = dict[str, Any]
 
@@ -57,7 +59,7 @@ class Kernel:
     def start(self, code: str, **options: Any) -> str:
         return str(self.client.execute(code, **options))
 
-    def run(self, code: str, *, deadline_s: float = 20, **options: Any) -> Result:
+    def run(self, code: str, *, deadline_s: float = DEADLINE_S, **options: Any) -> Result:
         """Run a cell to its end."""
         return self.finish(self.start(code, **options), deadline_s=deadline_s)
 
@@ -65,7 +67,7 @@ class Kernel:
         self,
         msg_id: str,
         *,
-        deadline_s: float = 20,
+        deadline_s: float = DEADLINE_S,
         on_message: Callable[[Message], object] | None = None,
         on_any: Callable[[Message], object] | None = None,
     ) -> Result:
@@ -91,9 +93,7 @@ class Kernel:
             result.reply = self.client.get_shell_msg(timeout=max(0.01, deadline - time.monotonic()))
         return result
 
-    def interrupt_when(
-        self, code: str, text: str, how: str, *, deadline_s: float = 10
-    ) -> Interrupted:
+    def interrupt_when(self, code: str, text: str, how: str) -> Interrupted:
         """Run a cell, interrupt it once `text` was printed; `how` is "signal" or "message"."""
         moments: list[float] = []
 
@@ -102,7 +102,7 @@ class Kernel:
                 moments.append(time.monotonic())
                 self.interrupt(how)
 
-        result = self.finish(self.start(code), deadline_s=deadline_s, on_message=look)
+        result = self.finish(self.start(code), on_message=look)
         assert moments, f"{text!r} never came: {result.text!r}"
         return Interrupted(result, time.monotonic() - moments[0])
 
@@ -114,23 +114,23 @@ class Kernel:
         self.client.control_channel.send(request)
         self.control_reply(request)
 
-    def request(self, content: Message, *, deadline_s: float = 10) -> Message:
+    def request(self, content: Message) -> Message:
         """Send `openhands_request` on the control channel and give the reply's content."""
         message = self.client.session.msg("openhands_request", content)
         self.client.control_channel.send(message)
-        return self.control_reply(message, deadline_s=deadline_s)
+        return self.control_reply(message)
 
-    def control_reply(self, request: Message, *, deadline_s: float = 10) -> Message:
-        deadline = time.monotonic() + deadline_s
+    def control_reply(self, request: Message) -> Message:
+        deadline = time.monotonic() + DEADLINE_S
         while True:
             timeout = max(0.01, deadline - time.monotonic())
             reply = self.client.control_channel.get_msg(timeout=timeout)
             if reply["parent_header"]["msg_id"] == request["header"]["msg_id"]:
                 return dict(reply["content"])
 
-    def gather_stray(self, enough: Callable[[str], bool], *, deadline_s: float = 10) -> str:
+    def gather_stray(self, enough: Callable[[str], bool]) -> str:
         """Text that came outside of finished cells, waited for until it is `enough`."""
-        deadline = time.monotonic() + deadline_s
+        deadline = time.monotonic() + DEADLINE_S
         while not enough(self.stray_text) and time.monotonic() < deadline:
             try:
                 self.stray.append(self.client.get_iopub_msg(timeout=0.1))
@@ -181,7 +181,7 @@ def running_kernel(
     client = manager.client()
     client.start_channels()
     try:
-        client.wait_for_ready(timeout=30)
+        client.wait_for_ready(timeout=60)
         yield Kernel(manager, client, log)
     finally:
         client.stop_channels()

@@ -17,6 +17,7 @@ A turn is a JSON object with any of
     finish               reason to finish       usage        the API's own usage object
     fail                 [{status, message?, code?, retry_after?, headers?, body?}]: entry n is what
                          the n-th request for this turn gets; {"drop": true} closes the connection
+                         retry_after may be a function that is called for it
     fail_for_ever        one such entry for every request
     body                 a JSON text to send as it is, not streamed
     delay_s              pause before each piece of the stream
@@ -38,6 +39,7 @@ from typing import Any
 
 Turn = dict[str, Any]
 Script = Sequence[Turn | list[Turn]]
+DEADLINE_S = 30.0
 
 
 @dataclass
@@ -90,12 +92,12 @@ class ModelServer:
         self._server.server_close()
         self._thread.join(5)
 
-    def wait_for(self, condition: Callable[[], bool], timeout_s: float = 10.0) -> None:
+    def wait_for(self, condition: Callable[[], bool], timeout_s: float = DEADLINE_S) -> None:
         """Wait until `condition` holds; it is looked at whenever something happened here."""
         with self._arrived:
             assert self._arrived.wait_for(condition, timeout_s), "nothing came within the time"
 
-    def wait_for_requests(self, count: int, timeout_s: float = 10.0) -> None:
+    def wait_for_requests(self, count: int, timeout_s: float = DEADLINE_S) -> None:
         """Wait until `count` requests have come."""
         self.wait_for(lambda: len(self.requests) >= count, timeout_s)
 
@@ -182,7 +184,8 @@ class _Handler(BaseHTTPRequestHandler):
             return
         headers = dict(failure.get("headers", {}))
         if "retry_after" in failure:
-            headers["retry-after"] = str(failure["retry_after"])
+            wait = failure["retry_after"]
+            headers["retry-after"] = str(wait() if callable(wait) else wait)
         error = {
             "message": failure.get("message", "scripted error"),
             "type": failure.get("type", "scripted"),

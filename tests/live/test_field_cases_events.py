@@ -21,7 +21,7 @@ from oh_kernel.events import (
 )
 from oh_kernel.store import EventStore
 from tests.conversations import Scripted, assert_each_call_answered_once, call, calls, say
-from tests.live.agent_kernel import agent_kernel, asks, results_of, stored_events
+from tests.live.agent_kernel import agent_kernel, asks, results_of, stored_events, wait_until
 from tests.outputs import final_text
 
 
@@ -156,9 +156,9 @@ def test_EV_03_two_processes_one_conversation(work: Path, tmp_path: Path, busy_w
     script = [sleep] if busy_with == "a tool" else [{"content": "slow reply", "delay_s": 20}]
     with agent_kernel(tmp_path, script) as owner:
         owner.kernel.start("%%openhands\ngo")
-        owner.server.wait_for_requests(1, 30)
+        owner.server.wait_for_requests(1)
         if busy_with == "a tool":
-            _wait_for_call(owner.store)
+            wait_until(lambda: "ActionEvent" in [e.kind for e in stored_events(owner.store)])
         with EventStore.open(owner.store, read_only=True) as store:
             conversation_id = store.conversations(limit=1)[0].id
         before = [event.to_json() for event in stored_events(owner.store, conversation_id)]
@@ -189,13 +189,6 @@ def test_EV_03_two_processes_one_conversation(work: Path, tmp_path: Path, busy_w
                 assert "the kernel died" in result.error
     ids = [event.id for event in stored_events(owner.store, conversation_id)]
     assert len(ids) == len(set(ids))
-
-
-def _wait_for_call(store: Path) -> None:
-    deadline = time.monotonic() + 10
-    while not any(event.kind == "ActionEvent" for event in stored_events(store)):
-        assert time.monotonic() < deadline
-        time.sleep(0.05)
 
 
 def test_EV_03_threads_of_one_process(tmp_path: Path) -> None:

@@ -117,7 +117,7 @@ def _interrupt(kernel: Kernel, server: ModelServer, state: State, how: str) -> f
     options = {"allow_stdin": state.widgets or state.stdin}
     msg_id = kernel.start("%%openhands --new\ngo", **options)
     on_input = _stdin_watch(kernel, look) if state.stdin else None
-    result = kernel.finish(msg_id, on_message=look, on_any=on_input, deadline_s=20)
+    result = kernel.finish(msg_id, on_message=look, on_any=on_input)
     assert moments, f"{state.sign!r} never came: {result.text}"
     took_s = time.monotonic() - moments[0]
     assert [name for name, _ in result.errors] == ["KeyboardInterrupt"]
@@ -172,6 +172,6 @@ def test_random_interrupts_leave_the_kernel_alive(tmp_path: Path) -> None:
             while time.monotonic() < deadline:
                 time.sleep(0.005)  # the moment is what is being tried
             kernel.interrupt(dice.choice(["signal", "message"]))
-            kernel.finish(msg_id, deadline_s=20)
-            assert kernel.run("1+1", deadline_s=10).text == "2\n", kernel.stderr
+            kernel.finish(msg_id)
+            assert kernel.run("1+1").text == "2\n", kernel.stderr
         _check_next_turn(kernel, server)

@@ -37,9 +37,7 @@ def kernel(tmp_path_factory):
 
 def interrupted(kernel: Kernel, code: str, how: str) -> float:
     """Interrupt the run once it printed; give the seconds to the end of the cell."""
-    outcome = kernel.interrupt_when(
-        MAGIC + steps({"code": code, "forward": True}), "begun", how, deadline_s=10
-    )
+    outcome = kernel.interrupt_when(MAGIC + steps({"code": code, "forward": True}), "begun", how)
     run = observed(outcome.result).run
     assert run["interrupted"]
     assert not run["ok"]
@@ -122,6 +120,6 @@ def test_interrupts_at_random_moments_leave_the_kernel_alive(kernel):
             if count == at + 1:
                 kernel.interrupt()
 
-        result = kernel.finish(msg_id, deadline_s=10, on_message=look)
+        result = kernel.finish(msg_id, on_message=look)
         assert result.errors in ([], [("KeyboardInterrupt", "")])
         assert kernel.run("1+1").text == "2\n"

@@ -81,7 +81,7 @@ def test_start_costs_no_more_than_a_plain_kernel(tmp_path):
 
 def test_kernel_says_what_it_is(kernel):
     kernel.client.kernel_info()
-    reply = kernel.client.get_shell_msg(timeout=10)
+    reply = kernel.client.get_shell_msg(timeout=30)
     assert reply["content"]["implementation"] == "openhands"
     assert reply["content"]["language_info"]["name"] == "python"
 
@@ -110,7 +110,7 @@ get_ipython().{MAGIC}.run_cell = wait_for_ticks
 task = asyncio.create_task(tick())
 """
     )
-    assert kernel.run("%openhands go", deadline_s=10).text.strip() == "'free'"
+    assert kernel.run("%openhands go").text.strip() == "'free'"
 
 
 @pytest.mark.parametrize("cell", ["%%openhands\nwork", "x = %openhands work"])
@@ -126,7 +126,7 @@ async def on_main(line, body, shell):
 get_ipython().{MAGIC}.run_cell = on_main
 """
     )
-    kernel.run(f"_ = None\n{cell}" if cell.startswith("x") else cell, deadline_s=10)
+    kernel.run(f"_ = None\n{cell}" if cell.startswith("x") else cell)
     assert kernel.run("x if 'x' in globals() else _").text.strip() == "True"
 
 
@@ -165,7 +165,7 @@ get_ipython().{MAGIC}.bridge.on_request(answer)
         kernel.interrupt("message")
 
     busy = kernel.start("import time; print('busy', flush=True); time.sleep(60)")
-    result = kernel.finish(busy, deadline_s=15, on_message=look)
+    result = kernel.finish(busy, on_message=look)
     assert replies == [{"status": "ok", "seen": {"slow": False}}]
     assert result.errors[0][0] == "KeyboardInterrupt"
 
@@ -217,25 +217,24 @@ def click(kernel: Kernel, comm_id: str) -> str:
 def test_click_on_an_owned_widget_arrives_while_main_is_blocked(kernel):
     own_id, users_id = kernel.run(COMM).text.split()
     cell = kernel.start(
-        "with bridge.turn(stop=done.set): print('waiting', flush=True); print(done.wait(10))"
+        "with bridge.turn(stop=done.set): print('waiting', flush=True); print(done.wait(60))"
     )
-    states = []
+    clicks, states = [], []
 
     def look(message):
         """Click once the cell waits; let it end once the front end knows that it still runs."""
-        if message["content"].get("text") == "waiting\n":
+        if not clicks and "waiting" in str(message["content"].get("text")):
             click(kernel, users_id)
-            states.append(click(kernel, own_id))
-        elif message["msg_type"] == "status":
+            clicks.append(click(kernel, own_id))
+        elif clicks and message["msg_type"] == "status":
             state = message["content"]["execution_state"]
             states.append((message["parent_header"]["msg_id"], state))
-            if states[1:] and states[-1] == (cell, "busy"):
+            if states[-1] == (cell, "busy"):
                 kernel.request({})
 
-    result = kernel.finish(cell, deadline_s=8, on_any=look)
-    start = next(at for at, state in enumerate(states) if isinstance(state, str))
-    own = states[start]
-    assert states[start + 1 : start + 4] == [(own, "busy"), (own, "idle"), (cell, "busy")]
+    result = kernel.finish(cell, on_any=look)
+    (own,) = clicks
+    assert states[:3] == [(own, "busy"), (own, "idle"), (cell, "busy")]
     assert states[-1] == (cell, "idle")
     assert result.text == "waiting\nTrue\n"
     assert kernel.gather_stray(lambda text: "clicked" in text).count("clicked") == 1

@@ -8,7 +8,7 @@ from tests.live.model_server import ModelServer
 
 def test_kernel_stays_busy_while_a_turn_runs(tmp_path: Path) -> None:
     """Other requests, such as the debugger's, end with "idle"; the cell still runs."""
-    states: list[str] = []
+    states: list[tuple[str, str]] = []
     asked: list[str] = []
     with (
         ModelServer([{"content": "one two", "hang_after": 2}]) as server,
@@ -23,16 +23,17 @@ def test_kernel_stays_busy_while_a_turn_runs(tmp_path: Path) -> None:
 
         def look(message: Message) -> None:
             if message["msg_type"] == "status":
-                states.append(message["content"]["execution_state"])
+                state = message["content"]["execution_state"]
+                states.append((message["parent_header"]["msg_type"], state))
             elif server.requests and not asked:
                 asked.append("requests")
                 kernel.request({"command": "status"})
                 kernel.request({"command": "status"})
-            elif states.count("idle") >= 2 and len(asked) == 1:
+            answered = states.count(("openhands_request", "idle")) == 2
+            if answered and asked == ["requests"] and states[-1] == ("execute_request", "busy"):
                 asked.append("stop")
-                assert states[-1] == "busy"
                 kernel.interrupt()
 
         kernel.finish(kernel.start("%%openhands\ngo"), on_any=look)
-        assert asked[-1] == "stop"
-        assert states[-1] == "idle"
+        assert asked[-1] == "stop", states
+        assert states[-1] == ("execute_request", "idle")

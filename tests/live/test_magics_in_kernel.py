@@ -88,8 +88,7 @@ def test_percent_config_and_config_agree(kernel: Kernel) -> None:
 
 def test_tab(kernel: Kernel) -> None:
     def tab(code: str) -> list[str]:
-        kernel.client.complete(code, len(code))
-        content = kernel.client.get_shell_msg(timeout=DEADLINE_S)["content"]
+        content = kernel.client.complete(code, len(code), reply=True, timeout=DEADLINE_S)["content"]
         return [code[: content["cursor_start"]] + match for match in content["matches"]]
 
     assert tab("%openhands hist") == ["%openhands history"]

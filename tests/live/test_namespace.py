@@ -10,7 +10,8 @@ from typing import Any
 
 import pytest
 
-from tests.live.kernel_client import PLAIN, Kernel, Result, running_kernel
+from tests.live.agent_kernel import wait_until
+from tests.live.kernel_client import DEADLINE_S, PLAIN, Kernel, Result, running_kernel
 
 # Stands where the agent will: a cell's body is a list of steps, each one run of Python; its value
 # is what each observation said and when, as the agent's loop saw it.
@@ -73,7 +74,9 @@ def steps(*codes: str | dict[str, Any]) -> str:
     return json.dumps([code if isinstance(code, dict) else {"code": code} for code in codes])
 
 
-def observe(kernel: Kernel, *codes: str | dict[str, Any], deadline_s: float = 20) -> Observed:
+def observe(
+    kernel: Kernel, *codes: str | dict[str, Any], deadline_s: float = DEADLINE_S
+) -> Observed:
     return observed(kernel.run(MAGIC + steps(*codes), deadline_s=deadline_s))
 
 
@@ -297,7 +300,7 @@ def test_input_is_asked_when_somebody_can_answer(kernel):
         MAGIC + steps({"code": "name = input('Who? ')\nprint(name)", "can_ask": True}),
         allow_stdin=True,
     )
-    request = kernel.client.get_stdin_msg(timeout=10)
+    request = kernel.client.get_stdin_msg(timeout=DEADLINE_S)
     assert request["content"]["prompt"] == "Who? "
     kernel.client.input("me")
     assert observed(kernel.finish(cell)).run["text"] == "me\n"
@@ -344,9 +347,8 @@ get_ipython().openhands.run_cell = agent
 """
     )
     cell = fresh.start(MAGIC + steps({"code": code, "timeout": 3}, "print('queued')"))
-    lines = wait_for(lambda: report.exists() and report.read_text().splitlines()[1:], 8)
+    wait_until(lambda: report.exists() and report.read_text().count("\n") == 2)
     first, second = (json.loads(line)[0] for line in report.read_text().splitlines())
-    assert lines
     # Within 8 s there is a result that says it timed out and still runs.
     assert first["timed_out"]
     assert first["still_running"]
@@ -360,7 +362,7 @@ get_ipython().openhands.run_cell = agent
     for _ in range(3):
         fresh.interrupt()
     stop.touch()
-    fresh.finish(cell, deadline_s=10)
+    fresh.finish(cell)
     # It has ended: the same namespace works again.
     fresh.run("get_ipython().openhands.run_cell = inner")
     run = observe(fresh, "print(type(hits).__name__)").run
@@ -480,13 +482,14 @@ thread = threading.Thread(target=tick); thread.start()
 def test_task_that_outlives_its_run_is_late(fresh):
     code = """
 import asyncio
+go_on = asyncio.Event()
 async def later():
-    await asyncio.sleep(0.3)
+    await go_on.wait()
     print('from the task')
 t = asyncio.create_task(later())
 await asyncio.sleep(0)
 """
-    seen = observe(fresh, code, "await asyncio.sleep(0.6); print('own')")
+    seen = observe(fresh, code, "go_on.set(); await t; print('own')")
     assert seen.runs[1]["text"] == "own\n"
     assert seen.runs[1]["late"] == "from the task\n"
 
@@ -496,13 +499,6 @@ def test_stock_kernel_with_the_extension_runs_it_too(tmp_path):
         kernel.run(f"%load_ext oh_kernel\n{AGENT}")
         seen = observe(kernel, "print('stock')\n1 + 1", "import asyncio; await asyncio.sleep(0); 3")
         assert [run["text"] for run in seen.runs] == ["stock\n2\n", "3\n"]
-
-
-def wait_for(condition, deadline_s):
-    deadline = time.monotonic() + deadline_s
-    while not (found := condition()) and time.monotonic() < deadline:
-        time.sleep(0.02)
-    return found
 
 
 def test_terminal_ipython_runs_it_too(tmp_path):

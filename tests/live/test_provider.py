@@ -271,9 +271,10 @@ def test_passing_failures_are_retried_by_us_alone(status: int, model: str) -> No
 
 @pytest.mark.parametrize("as_date", [False, True])
 def test_retry_after_is_honoured(as_date: bool) -> None:
-    when = datetime.now(UTC) + timedelta(seconds=3)
-    value = format_datetime(when, usegmt=True) if as_date else "1"
-    failures = [{"status": 429, "retry_after": value}]
+    def in_three_seconds() -> str:
+        return format_datetime(datetime.now(UTC) + timedelta(seconds=3), usegmt=True)
+
+    failures = [{"status": 429, "retry_after": in_three_seconds if as_date else "1"}]
     with ModelServer([{"content": "Hi.", "fail": failures}]) as server:
         answer = ask(CHAT, server.url + "/v1")
         first, second = server.requests

@@ -211,7 +211,7 @@ def test_run_that_is_told_to_go_ends_in_order(
         assert process.poll() is None and time.monotonic() < deadline
         time.sleep(0.02)
     process.send_signal(number)
-    _, errors = process.communicate(timeout=10)
+    _, errors = process.communicate(timeout=DEADLINE_S)
     assert (process.returncode, errors) == (128 + number, "oh-kernel: stopped\n")
     kinds = stored_kinds(folder)
     assert kinds.count("ActionEvent") == 1 and kinds[-2] == "PauseEvent"
