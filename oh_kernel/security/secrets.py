@@ -1,11 +1,8 @@
 """How are secrets kept out of events, outputs and prompts?"""
 
-import json
 from collections.abc import Iterable
 
-HIDDEN = "<secret-hidden>"
-SHORTEST = 6
-"""Shorter values are not masked: they would be found inside other text."""
+from oh_kernel.sessions.masking import HIDDEN, forms_of
 
 
 class SecretMask:
@@ -18,11 +15,8 @@ class SecretMask:
 
     def add(self, value: str) -> None:
         """Know one more value; also as it looks inside a JSON string."""
-        if len(value) < SHORTEST:
-            return
-        forms = {value, json.dumps(value)[1:-1], json.dumps(value, ensure_ascii=False)[1:-1]}
         # Longest first: a value that contains another is hidden whole.
-        self._values = sorted({*self._values, *forms}, key=len, reverse=True)
+        self._values = sorted({*self._values, *forms_of(value)}, key=len, reverse=True)
 
     def __call__(self, text: str) -> str:
         for value in self._values:

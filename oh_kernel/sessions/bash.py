@@ -9,49 +9,52 @@ from __future__ import annotations
 
 import asyncio
 import math
-import os
 import secrets
 import shlex
+import signal
 import sys
-import tempfile
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
 
 from oh_kernel.errors import SessionError, ShellDied
 from oh_kernel.sessions.bash_protocol import (
-    RC,
-    REARM,
-    SETUP,
     TOO_OLD_STATUS,
-    Files,
-    Handover,
     Record,
     RecordScanner,
     command_line,
-    files_for,
+    healing_line,
+    rc_text,
     replace_line,
     setup_line,
+    setup_text,
     shell_command,
+    typed,
+    without_machinery,
 )
 from oh_kernel.sessions.capture import Capture
-from oh_kernel.sessions.pty import PtyProcess, image_of, name_of
+from oh_kernel.sessions.handover import Files, Handover, files_for
+from oh_kernel.sessions.pty import PtyProcess, image_of, is_plain_shell
 from oh_kernel.sessions.python_first import PythonFirst
-from oh_kernel.sessions.screen import Screen
-
-OWN_KEYS = ("SESSION_API_KEY", "OPENHANDS_API_KEY", "LLM_API_KEY")
+from oh_kernel.sessions.shell_environment import shell_environment
+from oh_kernel.sessions.shell_output import ShellOutput
 
 _FOREVER = math.inf
 _LOOK_S = 0.1
-# How long a shell that ought to be at its prompt may be silent before it is set up again.
+# How long a shell that ought to be at its prompt may be silent before it is set up again, how
+# often that is tried, and with which try its builtins are brought back.
 _PROMPT_LOST_S = 0.3
+_HEALING_S = 0.2
+_HEALING_TRIES = 3
+_HEALING_BUILTINS = 2
 # How long a C-c may take to end what it struck, before it is asked whether it missed.
 _STRUCK_S = 0.2
 _SYNC_S = 0.1
 _SYNC_TRIES = 20
+_SLOW_BASHRC_S = 1.0
 
-Ending = Literal["finished", "quiet", "timeout", "died"]
+Ending = Literal["finished", "quiet", "timeout", "died", "lost"]
 
 
 @dataclass(frozen=True)
@@ -59,8 +62,9 @@ class Outcome:
     """What came of a command so far.
 
     `ending` says why it was looked at now: it is done, nothing new came for a while, its time is
-    over, or the shell itself ended. `text` is the output since the last outcome, from `capture`.
-    `shell_replaced`: a new shell had to be started, before the command or after it.
+    over, the shell itself ended, or the shell no longer says when commands end and was replaced.
+    `text` is the output since the last outcome, from `capture`. `replaced`: why a new shell had to
+    be started, before the command or after it. `remarks`: what else a user should know.
     """
 
     ending: Ending
@@ -68,7 +72,13 @@ class Outcome:
     text: str
     capture: Capture
     exit_code: int | None
-    shell_replaced: bool = False
+    replaced: str = ""
+    remarks: tuple[str, ...] = ()
+
+    @property
+    def shell_replaced(self) -> bool:
+        """Whether a new shell had to be started."""
+        return bool(self.replaced)
 
 
 class BashSession:
@@ -89,8 +99,6 @@ class BashSession:
         self._env = env
         self._python = PythonFirst(interpreter)
         self._handover: Handover = handover or ("memory" if sys.platform == "linux" else "file")
-        self._output_folder = output_folder
-        self._own_output: tempfile.TemporaryDirectory[str] | None = None
         self._bash = bash
         self._start_s = start_s
         self._files: Files | None = None
@@ -98,8 +106,7 @@ class BashSession:
         self._record: Record | None = None
         self._command = ""
         self._ended: asyncio.Future[Record | None] | None = None
-        self._screen = Screen()
-        self._capture = Capture(self._new_output_file)
+        self._output = ShellOutput(output_folder)
         self._on_output: Callable[[str], None] | None = None
         self._last_output = 0.0
         self._marks = 0
@@ -109,8 +116,10 @@ class BashSession:
         self._typed = False
         self._interrupted = False
         self._discarding = False
-        self._shell_replaced = False
-        self._forget: list[str] = []
+        self._healed_at = 0.0
+        self._healings = 0
+        self._replaced = ""
+        self._remarks: list[str] = []
 
     # What can be asked
 
@@ -179,10 +188,10 @@ class BashSession:
                     return self._outcome("quiet")
                 await asyncio.wait({self._ended}, timeout=min(left, patience, _LOOK_S))
                 await self._look_after_shell()
+            record = self._ended.result()
+            return self._outcome("finished", record) if record else await self._died()
         finally:
             self._on_output = None
-        record = self._ended.result()
-        return self._outcome("finished", record) if record else await self._died()
 
     async def type(self, data: bytes) -> int:
         """Send `data` to the running command as if typed; how much of it was taken."""
@@ -203,6 +212,10 @@ class BashSession:
             if self.running and self._pty.foreground != struck:
                 await self._pty.interrupt()
         return await self.follow(timeout_s=grace_s)
+
+    def hide(self, values: Iterable[str]) -> None:
+        """Have these secrets hidden in all output, also in that saved to files."""
+        self._output.hide(values)
 
     async def restart(self) -> None:
         """End the shell with everything it started, and start a new one."""
@@ -226,20 +239,31 @@ class BashSession:
     async def _be_ready(self) -> None:
         if self._pty is None:
             await self._start()
-        elif self._pty.exit_status is not None or not await self._at_prompt():
-            await self.restart()
-            self._shell_replaced = True
+        elif (status := self._pty.exit_status) is not None:
+            await self._replace(f"The shell had ended with {_in_words(status)}.")
+        elif not await self._at_prompt():
+            await self._replace("The shell no longer took commands.")
+
+    async def _replace(self, why: str) -> None:
+        await self.restart()
+        self._replaced = why
 
     async def _start(self) -> None:
         if not self.folder.is_dir():
             raise SessionError(
                 f"The shell's folder {self.folder} does not exist.", remedy="Create it first."
             )
+        started = asyncio.get_running_loop().time()
         # A ~/.bashrc that ends the shell, replaces it or waits for somebody is left out.
         for with_bashrc in (True, False):
             try:
                 if await self._try_start(with_bashrc):
+                    took_s = asyncio.get_running_loop().time() - started
+                    self._remark_on_bashrc(with_bashrc, took_s)
                     return
+            except OSError as error:
+                self.kill()
+                raise SessionError(f"No shell could be started: {error}.") from error
             except asyncio.CancelledError:
                 self.kill()
                 raise
@@ -250,23 +274,18 @@ class BashSession:
 
     async def _try_start(self, with_bashrc: bool) -> bool:
         token = secrets.token_hex(8)
-        self._files = files_for(self._handover)
-        token_path = self._files.put("token", f"{token}\n".encode())
-        self._setup_path, self._rearm_path = (
-            self._files.put(name, text.replace("@TOKEN@", token_path).encode())
-            for name, text in (("setup", SETUP), ("rearm", REARM))
-        )
-        rc = RC.replace("@BASHRC@", "yes" if with_bashrc else "")
-        rc = rc.replace("@SETUP@", self._setup_path).replace("@TOO_OLD@", str(TOO_OLD_STATUS))
-        rc = rc.replace("'@BIN@'", shlex.quote(":".join(self._python.folders())))
-        self._rc_path = self._files.put("rc", rc.encode())
+        files = self._files = files_for(self._handover)
+        self._setup_path = files.put("setup", setup_text(files.put("token", f"{token}\n".encode())))
+        first = self._python.folders()
+        rc = rc_text(self._setup_path, first, with_bashrc=with_bashrc)
+        self._rc_path = files.put("rc", rc)
         self._scanner = RecordScanner(token.encode())
         self._ended = asyncio.get_running_loop().create_future()
         self._discarding = True
         self._pty = PtyProcess(
             shell_command(self._bash, self._rc_path),
             cwd=self.folder,
-            env=_environment(self._env),
+            env=shell_environment(self._env),
             on_bytes=self._read,
             on_end=self._end,
         )
@@ -283,6 +302,15 @@ class BashSession:
             )
         return False
 
+    def _remark_on_bashrc(self, was_read: bool, took_s: float) -> None:
+        if not was_read:
+            self._remarks.append(
+                "~/.bashrc was left out: it ends the shell, or does not come to its end within "
+                f"{self._start_s:g} s."
+            )
+        elif took_s > _SLOW_BASHRC_S:
+            self._remarks.append(f"~/.bashrc took {took_s:.1f} s.")
+
     async def _end_shell(self) -> None:
         if self._pty is not None:
             await self._pty.end()
@@ -294,13 +322,10 @@ class BashSession:
         if self._ended is not None and not self._ended.done():
             self._ended.set_result(None)
         self._files = self._pty = self._record = self._ended = None
-        self._capture.close()
-        self._capture = Capture(self._new_output_file)
-        self._screen = Screen()
+        self._output.forget()
         self._typed = self._interrupted = False
         self._synced = None
         self._prompt = b""
-        self._forget = []
 
     async def _at_prompt(self) -> bool:
         """Make sure that no record is on its way, after keys that may have brought one."""
@@ -310,7 +335,7 @@ class BashSession:
         self._pty.set_line_mode()
         for _ in range(_SYNC_TRIES):
             synced = self._synced = asyncio.get_running_loop().create_future()
-            await self._pty.write(setup_line(self._setup_path, self._next_mark()))
+            await self._pty.write(typed(setup_line(self._setup_path, self._next_mark())))
             await asyncio.wait({synced}, timeout=_SYNC_S)
             if synced.done():
                 self._typed = self._interrupted = False
@@ -327,13 +352,17 @@ class BashSession:
         assert self._pty is not None
         assert self._files is not None
         self._command = command
-        self._forget = list(env)
+        self._healings = 0
         exports = "".join(f"export {name}={shlex.quote(value)}\n" for name, value in env.items())
         text = (exports + command).encode("utf-8", "replace") + b"\n"
-        self._command_path = self._files.put("command", text)
+        try:
+            self._command_path = self._files.put("command", text)
+        except OSError as error:
+            raise SessionError(f"The command could not be handed over: {error}.") from error
+        self._line = command_line(self._command_path, list(env))
         self._ended = asyncio.get_running_loop().create_future()
         self._pty.set_line_mode()
-        await self._pty.write(command_line(self._command_path, self._rearm_path, self._forget))
+        await self._pty.write(typed(self._line))
 
     async def _look_after_shell(self) -> None:
         """Notice a shell that has died, and one at its prompt that no longer prints records."""
@@ -344,20 +373,48 @@ class BashSession:
         if self._pty.exit_status is not None:  # a background job may hold the terminal open
             self._end()
             return
-        silent_s = asyncio.get_running_loop().time() - self._last_output
-        if silent_s < _PROMPT_LOST_S or self._pty.foreground_group != self._pty.pid:
+        now = asyncio.get_running_loop().time()
+        silent_s = now - self._last_output
+        if silent_s < _PROMPT_LOST_S or now - self._healed_at < _HEALING_S:
+            return
+        if self._pty.foreground_group != self._pty.pid:
             return
         self._pty.wake()  # `kill -STOP $$` or `suspend`: nobody else could
-        image, name = image_of(self._pty.pid), name_of(self._pty.pid)
-        if image != self._image and name == Path(self._bash).name:  # `exec bash`
-            self._image = image
-            self._screen.take_line()  # its prompt, and what follows is the echo of our line
-            self._discarding = True
-            await self._pty.write(replace_line(self._bash, self._rc_path))
-        elif self._interrupted:  # C-c struck after PROMPT_COMMAND was changed
-            self._interrupted = False
-            self._typed = True
-            await self._pty.write(setup_line(self._setup_path, self._next_mark()))
+        image = image_of(self._pty.pid)
+        if image != self._image:
+            if is_plain_shell(self._pty.pid):  # `exec bash`
+                self._image = image
+                await self._take_over()
+        elif self._is_mute():
+            self._healed_at = now
+            await self._heal()
+
+    async def _take_over(self) -> None:
+        """Turn the shell that took the place of ours into one of ours."""
+        assert self._pty is not None
+        self._output.drop_line()  # its prompt, and what follows is the echo of our line
+        self._discarding = True
+        await self._pty.write(typed(replace_line(self._bash, self._rc_path)))
+
+    def _is_mute(self) -> bool:
+        """Whether the shell is at its prompt, though it has not said so."""
+        assert self._pty is not None
+        waits = self._pty.waits_for_line
+        # Where nobody can see what it waits for: C-c may have struck PROMPT_COMMAND.
+        mute = self._interrupted if waits is None else waits
+        self._interrupted = False
+        return mute
+
+    async def _heal(self) -> None:
+        """Have the shell say that it is at its prompt, or else give it up."""
+        assert self._pty is not None
+        self._healings += 1
+        if self._healings > _HEALING_TRIES:
+            self._end()
+            return
+        self._typed = self._discarding = True
+        line = healing_line if self._healings >= _HEALING_BUILTINS else setup_line
+        await self._pty.write(typed(line(self._setup_path, self._next_mark())))
 
     # What it prints
 
@@ -372,8 +429,7 @@ class BashSession:
         if not data:
             return
         self._last_output = asyncio.get_running_loop().time()
-        settled, live = self._screen.feed(data)
-        self._capture.add(settled)
+        live = self._output.feed(data)
         if self._on_output is not None and live:
             self._on_output(live)
 
@@ -386,8 +442,16 @@ class BashSession:
         elif self.running and record.mark in ("", self._awaited_mark):
             assert self._ended is not None
             self._discarding = False
+            self._remark_on_prompt(record)
             self._record = record
             self._ended.set_result(record)
+
+    def _remark_on_prompt(self, record: Record) -> None:
+        if record.foreign_prompt and not (self._record and self._record.foreign_prompt):
+            self._remarks.append(
+                "PROMPT_COMMAND is read-only now: what it prints will be in the outputs that "
+                "follow. A new shell (reset=true) is without it."
+            )
 
     def _without_prompt(self, data: bytes) -> bytes:
         """`data` less the prompt that follows a record (PS1 may be read-only)."""
@@ -405,53 +469,50 @@ class BashSession:
 
     async def _died(self) -> Outcome:
         assert self._pty is not None
-        status = await self._pty.wait_for_exit()
-        outcome = self._outcome("died", exit_code=status)
-        await self.restart()
+        if self._healings > _HEALING_TRIES and self._pty.exit_status is None:
+            outcome = self._outcome("lost", replaced="The shell no longer says when commands end.")
+        else:
+            status = await self._pty.wait_for_exit()
+            why = f"The shell ended with {_in_words(status)}."
+            outcome = self._outcome("died", exit_code=status, replaced=why)
+        try:
+            await self.restart()
+        except SessionError as error:  # its folder may be gone; the next command tries again
+            return replace(outcome, remarks=(*outcome.remarks, str(error)))
         return outcome
 
     def _outcome(
-        self, ending: Ending, record: Record | None = None, exit_code: int | None = None
+        self,
+        ending: Ending,
+        record: Record | None = None,
+        *,
+        exit_code: int | None = None,
+        replaced: str = "",
     ) -> Outcome:
-        over = ending in ("finished", "died")
-        self._capture.add(self._screen.flush() if over else self._screen.take_line())
-        capture, self._capture = self._capture, Capture(self._new_output_file)
-        capture.close()
-        replaced, self._shell_replaced = self._shell_replaced or ending == "died", False
+        over = ending not in ("quiet", "timeout")
+        capture = self._output.take(over=over)
+        if self._on_output is not None and (rest := self._output.rest_of_live()):
+            self._on_output(rest)
+        replaced, self._replaced = replaced or self._replaced, ""
+        remarks, self._remarks = tuple(self._remarks), []
         return Outcome(
             ending=ending,
             command=self._command,
-            text=self._readable(capture.text),
+            text=without_machinery(capture.text, self._line, self._command_path),
             capture=capture,
             exit_code=record.exit_code if record else exit_code,
-            shell_replaced=replaced,
+            replaced=replaced,
+            remarks=remarks,
         )
-
-    def _readable(self, text: str) -> str:
-        """`text` as if the command had been typed: without the file it was handed over in."""
-        path = self._command_path
-        return text.replace(f"+ . {path}\n", "").replace(f"{path}: ", "")
-
-    def _new_output_file(self) -> Path:
-        if self._output_folder is None and self._own_output is None:
-            self._own_output = tempfile.TemporaryDirectory(prefix="oh-output-")
-        folder = self._output_folder or Path(self._own_output.name if self._own_output else "")
-        folder.mkdir(parents=True, exist_ok=True)
-        handle, name = tempfile.mkstemp(prefix="terminal_output_", suffix=".txt", dir=folder)
-        os.close(handle)
-        return Path(name)
 
     def _remove_files(self) -> None:
         self._python.close()
-        if self._own_output is not None:
-            self._own_output.cleanup()
-            self._own_output = None
+        self._output.close()
 
 
-def _environment(env: Mapping[str, str] | None) -> dict[str, str]:
-    """The shell's environment: `env` (default: this process's own) without our keys."""
-    source = os.environ if env is None else env
-    kept = {name: value for name, value in source.items() if name not in OWN_KEYS}
-    kept["AI_AGENT"] = kept.get("AI_AGENT") or "openhands"
-    # A dumb terminal: there is no screen, and most programs then leave out what only moves about.
-    return kept | {"TERM": "dumb", "PAGER": "cat", "GIT_PAGER": "cat", "MANPAGER": "cat"}
+def _in_words(status: int) -> str:
+    """An exit status, with the name of the signal that it stands for."""
+    try:
+        return f"exit code {status} ({signal.Signals(status - 128).name})"
+    except ValueError:
+        return f"exit code {status}"

@@ -8,72 +8,71 @@ variables does not show it.
 
 from __future__ import annotations
 
-import os
 import re
 import shlex
-import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Literal, Protocol
-
-Handover = Literal["memory", "file"]
 
 _BEGIN, _SEPARATOR, _END = b"\x1e", b"\x1d", b"\x1f"
 _RECORD_MAX_BYTES = 262_144
 
-# Sourced by the rc file, and again when a record is missed. The functions
-# have to work under `set -u`, `set -x`, traps, `exec >file` and read-only variables: hence the
-# builtins, which only fail where an assignment would end the line.
-SETUP = r"""
+# What bash runs when it is about to read a command.
+_PROMPT = '{ __oh_prompt "$?"; } >/dev/null 2>&1'
+
+# Sourced by the rc file, and again when a record is missed. The functions have to work under
+# `set -u`, `set -x`, traps, aliases, `exec >file` and read-only variables: hence the builtins,
+# which only fail where an assignment would end the line. Each command pays for what is slow here.
+_SETUP = r"""
 __oh_prompt() {
-  local e=$? j='\j' n=0 t= p=${PS1-}
-  while builtin read -t 0 && (( n++ < 100 )); do
-    IFS= builtin read -r -n 4096 -t 0.01 t
+  \builtin local "e=${__oh_status:-$1}" t= n=0 f=
+  while \builtin read -t 0 && (( n++ < 100 )); do
+    IFS= \builtin read -r -n 4096 -t 0.01 t
   done </dev/tty
-  IFS= builtin read -r t <'@TOKEN@'
-  builtin printf "\036$t%s\035$t%s\035$t%s\035$t%s\035$t%s\035$t%s\035$t%s\037$t" "$e" "${j@P}" \
-    "${!:-}" "${__oh_mark-}" "${PWD-}" "${PATH-}" "${p@P}" >/dev/tty
-  builtin unset -v __oh_mark
+  [[ ${PROMPT_COMMAND-} == @PROMPT@ ]] || f=foreign
+  IFS= \builtin read -r t <@TOKEN@
+  \builtin printf "\036$t%s\035$t%s\035$t%s\035$t%s\035$t%s\035$t%s\035$t%s\037$t" "$e" \
+    "$f" "${!:-}" "${__oh_mark-}" "${PWD-}" "${PATH-}" "${PS1+"${PS1@P}"}" >/dev/tty &&
+    __oh_status= __oh_mark=
 }
 __oh_rearm() {
-  local e=$1
-  builtin set +e
-  builtin shift
-  builtin unset -v TMOUT PROMPT_COMMAND "$@"
-  builtin printf -v PROMPT_COMMAND %s '@PROMPT@'
-  builtin export -n PROMPT_COMMAND
-  builtin printf -v PS1 %s ''
-  builtin printf -v PS2 %s ''
-  [[ $PROMPT_COMMAND == '@PROMPT@' ]] || { (builtin exit "$e"); @PROMPT@; }
-  builtin return "$e"
+  [[ $# == 0 && ${PROMPT_COMMAND-} == @PROMPT@ && $- != *e* &&
+    -z ${PROMPT_COMMAND@a}${PS1-}${PS2-}${TMOUT-} ]] && \builtin return "$__oh_status"
+  \builtin local "e=$__oh_status"
+  \builtin set +e
+  \builtin unset -v TMOUT PROMPT_COMMAND "$@"
+  \builtin printf -v PROMPT_COMMAND %s @PROMPT@
+  \builtin export -n PROMPT_COMMAND
+  \builtin printf -v PS1 %s ''
+  \builtin printf -v PS2 %s ''
+  [[ $PROMPT_COMMAND == @PROMPT@ ]] || __oh_prompt "$e"
+  \builtin return "$e"
 }
-""".replace("@PROMPT@", "{ __oh_prompt; } >/dev/null 2>&1")
+"""
 
-# Defines the functions anew: a command may have unset them all.
-REARM = SETUP + '__oh_rearm "$@"\n'
-
-RC = r"""
+_RC = r"""
 if (( BASH_VERSINFO[0] * 100 + BASH_VERSINFO[1] < 404 )); then exit @TOO_OLD@; fi
 if [[ -n '@BASHRC@' && -f ~/.bashrc ]]; then . ~/.bashrc; fi
 {
-  . '@SETUP@'
+  . @SETUP@
   builtin set +o history +H
   builtin unalias rm cp mv ln
   builtin export PAGER=cat GIT_PAGER=cat MANPAGER=cat
 } >/dev/null 2>&1
-if [[ $PATH != '@BIN@':* ]]; then PATH='@BIN@':$PATH; hash -r; fi
-{ __oh_rearm 0; } >/dev/null 2>&1
+if [[ $PATH != @BIN@:* ]]; then PATH=@BIN@:$PATH; hash -r; fi
+{ __oh_status=0; __oh_rearm; } >/dev/null 2>&1
 """
 TOO_OLD_STATUS = 97
 
 
 @dataclass(frozen=True)
 class Record:
-    """What bash says when it is ready for the next command."""
+    """What bash says when it is ready for the next command.
+
+    `foreign_prompt`: somebody else's PROMPT_COMMAND, made read-only, runs after it.
+    """
 
     exit_code: int
-    jobs: int
+    foreign_prompt: bool
     last_background_pid: int
     mark: str
     cwd: str
@@ -111,17 +110,61 @@ class RecordScanner:
         self._held = data
 
 
-def command_line(path: str, rearm_path: str, forget: list[str]) -> bytes:
+def setup_text(token_path: str) -> bytes:
+    """The functions that every shell of ours has."""
+    text = _SETUP.replace("@PROMPT@", shlex.quote(_PROMPT))
+    return text.replace("@TOKEN@", shlex.quote(token_path)).encode()
+
+
+def rc_text(setup_path: str, first_on_path: list[str], *, with_bashrc: bool) -> bytes:
+    """What the shell runs when it starts."""
+    text = _RC.replace("@BASHRC@", "yes" if with_bashrc else "")
+    text = text.replace("@SETUP@", shlex.quote(setup_path)).replace(
+        "@TOO_OLD@", str(TOO_OLD_STATUS)
+    )
+    return text.replace("@BIN@", shlex.quote(":".join(first_on_path))).encode()
+
+
+def command_line(path: str, forget: list[str]) -> str:
     """The line that has bash run the file at `path`, then unset the variables in `forget`."""
-    # C-u first: it takes back a piece of a line that a program left unread.
-    arguments = " ".join(["$?", *forget])
-    return f"\x15 . {path}; {{ . {rearm_path} {arguments}; }} >/dev/null 2>&1\n".encode()
+    words = " ".join(["__oh_rearm", *forget])
+    return f" . {shlex.quote(path)}; {{ __oh_status=$?; {words}; }} >/dev/null 2>&1"
 
 
-def setup_line(path: str, mark: str) -> bytes:
+def setup_line(path: str, mark: str) -> str:
     """The line that sets the functions up again and has the next record carry `mark`."""
-    words = f"__oh_e=$?; . {path}; __oh_mark={mark}; __oh_rearm $__oh_e __oh_e"
-    return f"\x15 {{ {words}; }} >/dev/null 2>&1\n".encode()
+    return f" {{ {_setup_words(path, mark)}; }} >/dev/null 2>&1"
+
+
+def healing_line(path: str, mark: str) -> str:
+    """`setup_line` for a shell in which builtins were redefined or disabled.
+
+    In POSIX mode no function can stand before the special builtins, `unset` among them.
+    """
+    back = "POSIXLY_CORRECT=1; \\unset -f builtin enable; \\unset -v POSIXLY_CORRECT"
+    enable = "\\enable builtin export local printf read return set unset"
+    status = "__oh_status=${__oh_status:-$?}"
+    return f" {{ {status}; {back}; {enable}; {_setup_words(path, mark)}; }} >/dev/null 2>&1"
+
+
+def _setup_words(path: str, mark: str) -> str:
+    status = "__oh_status=${__oh_status:-$?}"
+    return f"{status}; . {shlex.quote(path)}; __oh_mark={mark}; __oh_rearm"
+
+
+def typed(line: str) -> bytes:
+    """`line` as it is typed: C-u first takes back a piece that a program left unread."""
+    return f"\x15{line}\n".encode()
+
+
+def without_machinery(text: str, line: str, path: str) -> str:
+    """`text` as if the command had been typed: no word of the `line` that ran the file `path`.
+
+    Such words come of `set -v` and `set -x`, and name the file in the messages of bash.
+    """
+    for words in (f"{line}\n", f"{_PROMPT}\n", f"+ . {path}\n", f"{path}: "):
+        text = text.replace(words, "")
+    return text
 
 
 def shell_command(bash: str, rc_path: str) -> list[str]:
@@ -129,63 +172,9 @@ def shell_command(bash: str, rc_path: str) -> list[str]:
     return [bash, "--noprofile", "--rcfile", rc_path, "--noediting", "-i"]
 
 
-def replace_line(bash: str, rc_path: str) -> bytes:
-    """The line that turns a bash at its prompt, of whatever kind, into one of ours."""
-    return f"\x15 exec {shlex.join(shell_command(bash, rc_path))}\n".encode()
-
-
-class Files(Protocol):
-    """Where texts for bash lie: each under a path that bash can source."""
-
-    def put(self, name: str, text: bytes) -> str:
-        """Store `text`, in place of what had this name; the path to read it from."""
-
-    def close(self) -> None:
-        """Remove everything."""
-
-
-class MemoryFiles:
-    """Anonymous files in memory, read through /proc (Linux)."""
-
-    def __init__(self) -> None:
-        self._fds: dict[str, int] = {}
-
-    def put(self, name: str, text: bytes) -> str:
-        fd = self._fds.get(name)
-        if fd is None:
-            fd = self._fds[name] = os.memfd_create(f"oh-{name}")
-        os.ftruncate(fd, 0)
-        os.pwrite(fd, text, 0)
-        return f"/proc/{os.getpid()}/fd/{fd}"
-
-    def close(self) -> None:
-        while self._fds:
-            os.close(self._fds.popitem()[1])
-
-
-class TempFiles:
-    """Files in a private folder; each text in a fresh one: rewriting can take milliseconds."""
-
-    def __init__(self) -> None:
-        self._folder = tempfile.TemporaryDirectory(prefix="oh-bash-")
-        self._last: dict[str, Path] = {}
-        self._count = 0
-
-    def put(self, name: str, text: bytes) -> str:
-        if name in self._last:
-            self._last.pop(name).unlink(missing_ok=True)
-        self._count += 1
-        path = self._last[name] = Path(self._folder.name, f"{name}-{self._count}")
-        path.write_bytes(text)
-        return str(path)
-
-    def close(self) -> None:
-        self._folder.cleanup()
-
-
-def files_for(handover: Handover) -> Files:
-    """The way to hand texts over."""
-    return MemoryFiles() if handover == "memory" else TempFiles()
+def replace_line(bash: str, rc_path: str) -> str:
+    """The line that turns a shell at its prompt, of whatever kind, into one of ours."""
+    return f" exec {shlex.join(shell_command(bash, rc_path))}"
 
 
 def _find_begin(data: bytes, begin: bytes) -> int:
@@ -198,12 +187,12 @@ def _find_begin(data: bytes, begin: bytes) -> int:
 
 
 def _parse(fields: list[bytes]) -> Record:
-    exit_code, jobs, pid, mark, cwd, path = (
+    exit_code, foreign, pid, mark, cwd, path = (
         field.replace(b"\r\n", b"\n").decode("utf-8", "replace") for field in fields[:6]
     )
     return Record(
         exit_code=_number(exit_code),
-        jobs=_number(jobs),
+        foreign_prompt=bool(foreign),
         last_background_pid=_number(pid),
         mark=mark,
         cwd=cwd,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import re
 import signal
 import termios
 from collections.abc import Callable, Mapping, Sequence
@@ -17,6 +18,9 @@ _READ_BYTES = 65_536
 _HANGUP_GRACE_S = 0.5
 _REAP_S = 1.0
 _POLL_S = 0.005
+_STREAM_READ = "0x400"
+_SHELLS = ("bash", "sh", "dash", "ash", "ksh", "mksh", "zsh", "fish")
+_WITH_VALUE = ("--rcfile", "--init-file", "-o", "+o", "-O", "+O")
 
 
 class PtyProcess:
@@ -71,6 +75,19 @@ class PtyProcess:
             return group, image_of(group)
         except _psutil().Error:  # the leader has ended
             return group, None
+
+    @property
+    def waits_for_line(self) -> bool | None:
+        """Whether the process itself reads lines of the terminal; None where that cannot be seen.
+
+        Only what C libraries read through a stream asks for so much at once: a shell at its prompt
+        does, its `read`, `select` and `mapfile` do not.
+        """
+        try:
+            fields = Path(f"/proc/{self.pid}/syscall").read_text().split()
+        except OSError:
+            return None
+        return len(fields) > 3 and (fields[1], fields[3]) == ("0x0", _STREAM_READ)
 
     def set_line_mode(self) -> None:
         """Undo what programs did to the terminal: whole lines, no echo, C-c is a signal."""
@@ -164,13 +181,24 @@ def image_of(pid: int) -> object:
         return _psutil().Process(pid).cmdline()
 
 
-def name_of(pid: int) -> str:
-    """The name of the program that `pid` runs; empty when it has ended."""
+def is_plain_shell(pid: int) -> bool:
+    """Whether `pid` runs a shell that takes its commands from the terminal, not from a script."""
     psutil = _psutil()
     try:
-        return str(psutil.Process(pid).name())
+        name, *arguments = psutil.Process(pid).cmdline() or [""]
     except psutil.Error:
-        return ""
+        return False
+    return Path(name.lstrip("-")).name in _SHELLS and _only_options(arguments)
+
+
+def _only_options(arguments: Sequence[str]) -> bool:
+    rest = iter(arguments)
+    for argument in rest:
+        if argument in _WITH_VALUE:
+            next(rest, None)
+        elif not re.fullmatch(r"--.*|[-+][^c]*", argument):  # a script, or commands (-c)
+            return False
+    return True
 
 
 def _spawn(argv: Sequence[str], cwd: Path, env: Mapping[str, str]) -> Any:

@@ -20,7 +20,7 @@ from oh_kernel.events.base import Wire
 from oh_kernel.events.content import Content, joined_text
 from oh_kernel.loop import on_agent_thread, run_blocking
 from oh_kernel.sessions.bash import BashSession, Outcome
-from oh_kernel.sessions.capture import FILE_MAX_CHARS
+from oh_kernel.sessions.capture import Capture
 from oh_kernel.tools.base import Tool, ToolContext, ToolExecutor, clip
 from oh_kernel.tools.shell_syntax import literal_kind, statements, unfinished
 from oh_kernel.tools.terminal_keys import control_letter, key_bytes
@@ -42,10 +42,15 @@ _GOING_ON = (
 )
 
 
+_LOST = (
+    "completed but the exit code could not be determined. Terminal output may have corrupted the "
+    "PS1 metadata markers."
+)
 _NEW_SHELL = (
     "A new one was started in {folder}: the directory, variables and background jobs of the old "
     "one are gone."
 )
+_NO_SHELL = "Its directory, variables and jobs are gone, and no new one could be started."
 
 
 class SecretsSource(Protocol):
@@ -196,8 +201,8 @@ class TerminalExecutor(ToolExecutor[TerminalAction, TerminalObservation]):
             on_output=context.show,
             env=self._secrets.env_for(action.command) if self._secrets else None,
         )
-        if outcome.shell_replaced and outcome.ending != "died":
-            prefix += f"[The shell had ended. {self._new_shell()}]\n"
+        if outcome.replaced and outcome.ending not in ("died", "lost"):
+            prefix += f"[{outcome.replaced} {self._new_shell()}]\n"
         return self._observe(outcome, action, prefix=prefix)
 
     async def _read_on(self, action: TerminalAction, context: ToolContext) -> TerminalObservation:
@@ -276,6 +281,8 @@ class TerminalExecutor(ToolExecutor[TerminalAction, TerminalObservation]):
                 end = f"timed out after {action.timeout:g} seconds. {_GOING_ON}"
             case "finished" | "died":
                 end = f"completed with exit code {outcome.exit_code}."
+            case "lost":
+                end = _LOST
         return self._answer(outcome, prefix=prefix, suffix=f"\n[The command {end}{note}]")
 
     def _answer(
@@ -288,21 +295,23 @@ class TerminalExecutor(ToolExecutor[TerminalAction, TerminalObservation]):
         is_error: bool = False,
     ) -> TerminalObservation:
         exit_code = -1 if outcome.exit_code is None else outcome.exit_code
-        if outcome.ending == "died":
-            note = f"[The shell ended with exit code {exit_code}. {self._new_shell()}]\n{note}"
+        if outcome.ending in ("died", "lost"):
+            note = f"[{outcome.replaced} {self._new_shell()}]\n{note}"
+        prefix = "".join(f"[{remark}]\n" for remark in outcome.remarks) + prefix
         text, saved = _shortened(outcome)
         return TerminalObservation.from_text(
             "\n".join(filter(None, [text, note.rstrip()])),
             is_error=is_error,
             command=outcome.command,
             exit_code=exit_code,
-            timeout=exit_code == -1,
+            timeout=outcome.ending in ("quiet", "timeout"),
             metadata=self._metadata(exit_code, prefix=prefix, suffix=suffix),
             full_output_save_dir=str(saved.parent) if saved else None,
         )
 
     def _new_shell(self) -> str:
-        return _NEW_SHELL.format(folder=self._session.folder)
+        started = self._session.pid is not None
+        return _NEW_SHELL.format(folder=self._session.folder) if started else _NO_SHELL
 
     def _metadata(self, exit_code: int, *, prefix: str = "", suffix: str = "") -> CmdOutputMetadata:
         session = self._session
@@ -375,13 +384,21 @@ def _shortened(outcome: Outcome) -> tuple[str, Path | None]:
         return text, None
     path = outcome.capture.save()
     line = text.count("\n", 0, MAX_CHARS // 2) + 1
-    stop = "" if outcome.capture.saved_chars == total else f" up to character {FILE_MAX_CHARS}"
     notice = (
         "\n<response clipped><NOTE>Due to the max output limit, only part of the full response has "
         f"been shown to you: about {total - MAX_CHARS} of {total} characters are left out, from "
-        f"around line {line}. The complete output has been saved to {path}{stop}.</NOTE>\n"
+        f"around line {line}. {_whereabouts(outcome.capture)}</NOTE>\n"
     )
     return clip(text, MAX_CHARS, notice), path
+
+
+def _whereabouts(capture: Capture) -> str:
+    """Where the complete output is."""
+    if capture.path is None:
+        return f"The complete output could not be saved to a file: {capture.problem}."
+    whole = capture.saved_chars == capture.total_chars
+    stop = "" if whole else f" up to character {capture.saved_chars}"
+    return f"The complete output has been saved to {capture.path}{stop}."
 
 
 @functools.cache

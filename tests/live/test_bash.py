@@ -14,7 +14,8 @@ import pytest
 
 from oh_kernel.errors import SessionError
 from oh_kernel.sessions.bash import BashSession, Outcome
-from oh_kernel.sessions.bash_protocol import Handover, Record, RecordScanner
+from oh_kernel.sessions.bash_protocol import Record, RecordScanner
+from oh_kernel.sessions.handover import Handover
 from tests.experiments import measured
 
 Scenario = Callable[[BashSession], Awaitable[None]]
@@ -514,7 +515,7 @@ def test_records_are_found_wherever_pieces_are_cut() -> None:
         pieces = [*scanner.feed(data[:cut]), *scanner.feed(data[cut:])]
         output, records = fields_of(pieces)
         assert output == b"out\x1e\x1etokafter"
-        assert records == [Record(3, 1, 77, "", "/a b\nc\x1d\x1f", "/bin", b"p> ")]
+        assert records == [Record(3, True, 77, "", "/a b\nc\x1d\x1f", "/bin", b"p> ")]
 
 
 def test_imitated_records_are_output() -> None:
