@@ -109,9 +109,9 @@ OPTIONS = (
     Option(
         "tools",
         str,
-        "default",
-        "the set of tools that the model is given",
-        metavar="PRESET",
+        "auto",
+        "the tools that the model is given: a preset, a list of their names, or what suits it",
+        metavar="PRESET|TOOL,...",
         per_turn=True,
     ),
     Option(

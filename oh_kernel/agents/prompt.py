@@ -5,8 +5,9 @@ A static part, the same for everybody and so cacheable, and a dynamic part with 
 
 import importlib.metadata
 import platform
+import re
 import sys
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from datetime import date
 from importlib.resources import files
 from pathlib import Path
@@ -27,15 +28,19 @@ def system_prompt_event(
 ) -> SystemPromptEvent:
     """The first event of a conversation; `notes` are further lines of the dynamic part."""
     return SystemPromptEvent(
-        system_prompt=TextContent(text=static_prompt()),
+        system_prompt=TextContent(text=static_prompt([tool.name for tool in tools])),
         tools=[tool.define() for tool in tools],
         dynamic_context=TextContent(text=dynamic_context(workspace, notes)),
     )
 
 
-def static_prompt() -> str:
-    """The part that is the same in every conversation."""
-    return files("oh_kernel.agents").joinpath("prompts/system.md").read_text("utf-8")
+def static_prompt(tools: Collection[str]) -> str:
+    """The part that is the same in every conversation with these tools.
+
+    A line of the text that begins with the name of a tool is for who has that tool.
+    """
+    text = files("oh_kernel.agents").joinpath("prompts/system.md").read_text("utf-8")
+    return "".join(line for line in text.splitlines(keepends=True) if _is_for(line, tools))
 
 
 def dynamic_context(workspace: Path, notes: str = "") -> str:
@@ -48,6 +53,11 @@ def dynamic_context(workspace: Path, notes: str = "") -> str:
         f"Packages: {', '.join(_installed()) or 'none of the usual ones'}",
     ]
     return "\n".join([*lines, notes]).rstrip()
+
+
+def _is_for(line: str, tools: Collection[str]) -> bool:
+    named = re.match(r"- `(\w+)`", line)
+    return named is None or named[1] in tools
 
 
 def _installed() -> list[str]:

@@ -197,6 +197,8 @@ def _mended(value: Any, schema: Schema, definitions: Schema) -> Any:
         return value if "array" in of_type else _joined(value)
     if of_type.keys() & {"array", "object"}:
         value = _decoded(value)
+    elif of_type.keys() & {"integer", "number", "boolean"}:
+        return _literal(value)
     if "array" in of_type:
         items = [value] if isinstance(value, dict) and "object" not in of_type else value
         each = of_type["array"].get("items", {})
@@ -235,6 +237,17 @@ def _decoded(value: Any) -> Any:
     except ValueError:
         return value
     return read if isinstance(read, list | dict) else value
+
+
+def _literal(value: Any) -> Any:
+    """The number, true or false that was written as text."""
+    if not isinstance(value, str):
+        return value
+    try:
+        read = parsed_json(value.strip().lower())
+    except ValueError:
+        return value
+    return read if isinstance(read, int | float) else value
 
 
 def _joined(value: Any) -> Any:

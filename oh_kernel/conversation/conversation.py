@@ -1,11 +1,13 @@
 """What can be done with one conversation, from any thread and from Python as from a notebook?"""
 
 import asyncio
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self, TypeVar
+
+from pydantic import BaseModel
 
 from oh_kernel.conversation.confirmation import Approver, Decision, Unattended
 from oh_kernel.conversation.core import Core
@@ -14,7 +16,7 @@ from oh_kernel.conversation.metrics import Metrics
 from oh_kernel.conversation.remarks import remarks
 from oh_kernel.conversation.run import Run
 from oh_kernel.conversation.state import Status
-from oh_kernel.conversation.turns import answer_of, turns_of
+from oh_kernel.conversation.turns import answer_of, structured_output_of, turns_of
 from oh_kernel.events import ActionEvent, Event, new_id
 from oh_kernel.llm.base import LLM
 from oh_kernel.loop import on_agent_thread, run_blocking, spawn
@@ -22,7 +24,9 @@ from oh_kernel.security.policies import ConfirmationPolicy
 from oh_kernel.settings import Settings, load_settings
 from oh_kernel.store import EventStore
 from oh_kernel.tools.base import Tool
-from oh_kernel.tools.presets import Resources, tool_named, tools_of_preset
+from oh_kernel.tools.finish import FinishTool
+from oh_kernel.tools.presets import Resources, tool_named, tools_named
+from oh_kernel.tools.response_schema import ResponseSchema
 
 T = TypeVar("T")
 
@@ -48,6 +52,7 @@ class Conversation:
         store_path: str | Path | None = None,
         conversation_id: str | None = None,
         tools: str | Sequence[type[Tool] | str] | None = None,
+        response_schema: type[BaseModel] | Mapping[str, Any] | None = None,
         policy: str | ConfirmationPolicy | None = None,
         max_steps: int | None = None,
         settings: Settings | None = None,
@@ -64,11 +69,13 @@ class Conversation:
             "base_url": base_url,
             "api_key": api_key,
             "store_path": store_path,
+            "tools": tools if isinstance(tools, str) else None,
             "policy": policy if isinstance(policy, str) else None,
             "max_steps": max_steps,
         }
         flags = {name: value for name, value in given.items() if value is not None}
         settings = (settings or load_settings()).with_("Conversation(...)", **flags)
+        self._form = ResponseSchema(response_schema) if response_schema is not None else None
         self.id = conversation_id or new_id()
         self._own_store = None if store else EventStore.open(settings.store_file)
         store = store or self._own_store
@@ -77,7 +84,7 @@ class Conversation:
             self.id,
             settings,
             store,
-            tools=_chosen_tools(tools, settings),
+            choose_tools=_choice(tools, self._form, llm),
             resources=replace(resources or Resources(), output_folder=store.outputs_of(self.id)),
             policy=policy if policy and not isinstance(policy, str) else None,
             unattended=unattended,
@@ -169,6 +176,15 @@ class Conversation:
         return answer_of(turns[-1]) if turns else ""
 
     @property
+    def structured_output(self) -> BaseModel | dict[str, Any] | None:
+        """The last turn's answer as `response_schema` has it: an object of the class that was
+        given, else data. None where the agent did not finish with one.
+        """
+        turns = turns_of(self.events)
+        data = structured_output_of(turns[-1]) if turns else None
+        return self._form.read(data) if self._form and data is not None else data
+
+    @property
     def model_name(self) -> str:
         """The model as it calls itself; raises ModelNotConfigured for a name that means none."""
         return self._core.model().model
@@ -247,12 +263,21 @@ class Conversation:
         self._core.tell_run(tell)
 
 
-def _chosen_tools(
-    tools: str | Sequence[type[Tool] | str] | None, settings: Settings
-) -> tuple[type[Tool], ...]:
-    if tools is None or isinstance(tools, str):
-        return tools_of_preset(tools or settings.tools)
-    return tuple(tool_named(tool) if isinstance(tool, str) else tool for tool in tools)
+def _choice(
+    tools: str | Sequence[type[Tool] | str] | None, form: ResponseSchema | None, llm: LLM | None
+) -> Callable[[Settings], Sequence[type[Tool]]]:
+    """Which tools there are under which settings: those given, else what the settings say."""
+    finish = FinishTool.with_schema(form) if form else FinishTool
+    given = None
+    if tools is not None and not isinstance(tools, str):
+        given = [tool_named(tool) if isinstance(tool, str) else tool for tool in tools]
+
+    def choose(settings: Settings) -> Sequence[type[Tool]]:
+        model = llm.model if llm else settings.model
+        chosen = tools_named(settings.tools, model) if given is None else given
+        return [*(tool for tool in chosen if tool.name != "finish"), finish] if form else chosen
+
+    return choose
 
 
 async def _on_agent_loop(coro: Coroutine[Any, Any, T]) -> T:

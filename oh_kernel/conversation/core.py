@@ -38,7 +38,7 @@ from oh_kernel.settings import Settings
 from oh_kernel.store import HEARTBEAT_S, EventStore, Lease
 from oh_kernel.tools.base import Tool, ToolExecutor
 from oh_kernel.tools.files import Files
-from oh_kernel.tools.presets import Resources, make_executor, tools_of_preset
+from oh_kernel.tools.presets import Resources, make_executor
 
 logger = logging.getLogger(__name__)
 
@@ -58,7 +58,7 @@ class Core:
         settings: Settings,
         store: EventStore,
         *,
-        tools: Sequence[type[Tool]],
+        choose_tools: Callable[[Settings], Sequence[type[Tool]]],
         resources: Resources,
         policy: ConfirmationPolicy | None,
         unattended: Unattended,
@@ -76,7 +76,8 @@ class Core:
         self.decisions: dict[str, Decision] = {}
         self._was_stored = bool(self.log.events)
         self._resources = replace(resources, events=lambda: self.log.events)
-        self._toolbox = Toolbox(tools, self.workspace, self._executor)
+        self._choose_tools = choose_tools
+        self._toolbox = Toolbox(choose_tools(settings), self.workspace, self._executor)
         self._policy = policy
         self._unattended = unattended
         self._llm = llm
@@ -233,13 +234,12 @@ class Core:
 
     async def use(self, settings: Settings) -> None:
         """Go on with other settings. Not while the agent runs."""
-        old, self.settings = self.settings, settings
+        self.settings = settings
         self._hide_key()
         self.files.allow(settings.allowed_folders)
-        if settings.tools != old.tools:
-            self._toolbox.tools = tools_of_preset(settings.tools)
-            if self._lease is not None:
-                await self._tell_of_tools()
+        self._toolbox.tools = tuple(self._choose_tools(settings))
+        if self._lease is not None:
+            await self._tell_of_tools()
         if self._owns_llm and self._llm is not None:
             await self._llm.aclose()
             self._llm = None

@@ -1,8 +1,10 @@
 """What is a turn in a log, and what did the agent answer in it?"""
 
 from collections.abc import Sequence
+from typing import Any
 
-from oh_kernel.events import Event, MessageEvent, ObservationEvent
+from oh_kernel.events import ActionEvent, Event, MessageEvent, ObservationEvent
+from oh_kernel.tools.finish import FinishAction
 
 
 def turns_of(events: Sequence[Event]) -> list[list[Event]]:
@@ -25,3 +27,11 @@ def answer_of(events: Sequence[Event]) -> str:
             case MessageEvent(source="agent"):
                 return event.llm_message.text
     return ""
+
+
+def structured_output_of(events: Sequence[Event]) -> dict[str, Any] | None:
+    """The answer as data, if the agent finished with one."""
+    for event in reversed(events):
+        if isinstance(event, ActionEvent) and isinstance(event.action, FinishAction):
+            return event.action.structured_output
+    return None

@@ -112,7 +112,9 @@ def _values(option: Option | None, shell: Any) -> Iterable[str]:
     if option.type is bool:
         return ("yes", "no")
     if option.name == "tools":
-        return (str(option.default),)
+        from oh_kernel.tools.presets import ALL_TOOLS, AUTO, PRESETS  # imports pydantic
+
+        return (AUTO, *PRESETS, *ALL_TOOLS)
     return option.choices
 
 

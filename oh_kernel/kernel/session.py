@@ -29,7 +29,7 @@ from oh_kernel.loop import main_thread
 from oh_kernel.sessions.namespace import Namespace
 from oh_kernel.settings import Settings, load_settings
 from oh_kernel.store import EventStore
-from oh_kernel.tools.presets import Resources, tools_of_preset
+from oh_kernel.tools.presets import Resources, tools_named
 from oh_kernel.views.result import TurnResult
 
 WHAT_LEAVES = (
@@ -205,7 +205,7 @@ class NotebookSession:
         """The tools that the agent has, and what their descriptions say first."""
         return [
             {"tool": tool.name, "what it does": tool.prose.partition("\n")[0]}
-            for tool in tools_of_preset(self.settings.tools)
+            for tool in tools_named(self.settings.tools, self.settings.model)
         ]
 
     async def review(self, n: int | None) -> str | None:

@@ -11,7 +11,7 @@ from oh_kernel.events import Action, Observation, ToolDefinition
 from oh_kernel.events.tools import ToolAnnotations
 from oh_kernel.llm.base import ToolSpec
 from oh_kernel.loop import run_blocking
-from oh_kernel.tools.schema import parameters
+from oh_kernel.tools.schema import parameters, schema_of
 
 A = TypeVar("A", bound=Action)
 O = TypeVar("O", bound=Observation)  # noqa: E741 - the pair A, O reads as action, observation
@@ -109,7 +109,7 @@ class Tool(ToolDefinition, abstract=True):
     @classmethod
     def arguments(cls) -> dict[str, Any]:
         """The JSON schema of what a model fills in."""
-        return cls.action.model_json_schema()
+        return schema_of(cls.action)
 
     @classmethod
     def action_of(cls, arguments: Mapping[str, Any]) -> Action:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -25,14 +26,29 @@ ALL_TOOLS = {
     "terminal": "TerminalTool",
     "file_editor": "FileEditorTool",
     "apply_patch": "ApplyPatchTool",
+    "read_file": "ReadFileTool",
+    "write_file": "WriteFileTool",
+    "edit": "EditTool",
+    "list_directory": "ListDirectoryTool",
+    "planning_file_editor": "PlanningFileEditorTool",
     "notebook_editor": "NotebookEditorTool",
     "task_tracker": "TaskTrackerTool",
     "think": "ThinkTool",
     "finish": "FinishTool",
 }
 
+_RUN = ("ipython", "terminal")
+_BESIDE = ("notebook_editor", "task_tracker", "think", "finish")
 PRESETS: dict[str, tuple[str, ...]] = {
-    "default": ("ipython", "terminal", "file_editor", "task_tracker", "think", "finish"),
+    "default": (*_RUN, "file_editor", *_BESIDE),
+    "gpt5": (*_RUN, "apply_patch", *_BESIDE),
+    "gemini": (*_RUN, "read_file", "write_file", "edit", "list_directory", *_BESIDE),
+}
+AUTO = "auto"
+# The tools that models of a family know from their training; all others get the default.
+_FAMILIES = {
+    "gpt5": re.compile(r"gpt-(?:[5-9]|[1-9]\d)|o[1-9]\b|(?:.*-)?codex"),
+    "gemini": re.compile(r"gemini-"),
 }
 
 
@@ -52,13 +68,29 @@ class Resources:
     """What all file tools of a conversation share."""
 
 
-def tools_of_preset(name: str) -> tuple[type[Tool], ...]:
-    """The tools of the preset called `name`."""
-    if name not in PRESETS:
+def tools_named(wanted: str, model: str | None = None) -> tuple[type[Tool], ...]:
+    """The tools of a preset, or those of a list `a,b`; "auto" is the preset that suits `model`."""
+    preset = preset_for(model) if wanted == AUTO else wanted
+    names = PRESETS.get(preset) or [name.strip() for name in wanted.split(",") if name.strip()]
+    if not names or (len(names) == 1 and names[0] not in ALL_TOOLS):
         raise SettingsError(
-            f"tools={name!r} is no preset.", remedy=f"Choose one of: {', '.join(PRESETS)}."
+            f"tools={wanted!r} is neither a preset nor a tool.",
+            remedy=f"Choose {AUTO}, {', '.join(PRESETS)}, or some of: {', '.join(ALL_TOOLS)}.",
         )
-    return tuple(tool_named(tool) for tool in PRESETS[name])
+    return tuple(tool_named(name) for name in dict.fromkeys(names))
+
+
+def preset_for(model: str | None) -> str:
+    """The preset for a model, by its family.
+
+    >>> preset_for("openrouter:openai/gpt-5.1-codex"), preset_for("anthropic:claude-opus-5-5")
+    ('gpt5', 'default')
+    """
+    parts = re.split(r"[:/]", (model or "").lower())
+    for preset, family in _FAMILIES.items():
+        if any(family.match(part) for part in parts):
+            return preset
+    return "default"
 
 
 def tool_named(name: str) -> type[Tool]:
@@ -91,7 +123,9 @@ def _arguments(name: str, settings: Settings, resources: Resources) -> Mapping[s
                 # Our shell is handed a file, so lines cannot run into each other.
                 "one_statement": False,
             }
-        case "file_editor" | "apply_patch":
+        case "file_editor" | "planning_file_editor" | "apply_patch" | "edit":
+            return {"files": resources.files, "allowed_folders": settings.allowed_folders}
+        case "read_file" | "write_file" | "list_directory":
             return {"files": resources.files, "allowed_folders": settings.allowed_folders}
         case "notebook_editor":
             shared = {"files": resources.files, "allowed_folders": settings.allowed_folders}

@@ -6,6 +6,7 @@ from typing import Any, NoReturn, cast
 from pydantic import BaseModel
 
 from oh_kernel.errors import SettingsError
+from oh_kernel.tools.schema import schema_of
 
 TAKEN = ("message", "security_risk", "kind")
 
@@ -18,9 +19,7 @@ class ResponseSchema:
 
     def __init__(self, schema: type[BaseModel] | Mapping[str, Any]) -> None:
         self._model = schema if isinstance(schema, type) else None
-        self.json: dict[str, Any] = (
-            schema.model_json_schema() if isinstance(schema, type) else dict(schema)
-        )
+        self.json = schema_of(schema) if isinstance(schema, type) else dict(schema)
         _check_fields(self.json)
         self._check = _compiled(self.json) if self._model is None else self._by_model
 

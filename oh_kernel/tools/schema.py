@@ -7,12 +7,10 @@ asked for with every call and stand first, where a reply that is cut off still h
 
 from typing import Any
 
-SECURITY_RISK = {
-    "type": "string",
-    "enum": ["LOW", "MEDIUM", "HIGH"],
-    "description": "LOW: reads, or edits inside the workspace. MEDIUM: other changes that can be "
-    "undone. HIGH: deletes data, or touches secrets or systems outside.",
-}
+from pydantic import BaseModel
+
+# What the words mean stands once, in the system prompt; repeated here, each call would pay for it.
+SECURITY_RISK = {"type": "string", "enum": ["LOW", "MEDIUM", "HIGH"]}
 SUMMARY = {"type": "string", "description": "What this call does, in about 10 words."}
 
 
@@ -28,6 +26,16 @@ def parameters(arguments: dict[str, Any], *, asks_risk: bool) -> dict[str, Any]:
         "properties": {**extra, **fields},
         "required": [name for name in flat.get("required", []) if name != "kind"],
     }
+
+
+def schema_of(model: type[BaseModel]) -> dict[str, Any]:
+    """The JSON schema of `model` with its fields at the root, also if it contains itself."""
+    schema = model.model_json_schema()
+    if "$ref" not in schema:
+        return schema
+    definitions = schema["$defs"]
+    root: dict[str, Any] = definitions[schema["$ref"].rsplit("/", 1)[-1]]
+    return {**root, "$defs": definitions}
 
 
 def definitions_of(schema: dict[str, Any]) -> dict[str, Any]:
@@ -47,7 +55,7 @@ def _flat(node: Any, definitions: dict[str, Any], seen: tuple[str, ...]) -> Any:
         target = {**definitions[name], **{k: v for k, v in node.items() if k != "$ref"}}
         return _flat(target, definitions, (*seen, name))
     if branches := node.get("anyOf"):
-        first = next((b for b in branches if b.get("type") != "null"), {})
+        first: dict[str, Any] = next((b for b in branches if b.get("type") != "null"), {})
         outer = {k: v for k, v in node.items() if k not in ("anyOf", "default", "title")}
         return _flat({**first, **outer}, definitions, seen)
     return {k: _flat_member(k, v, definitions, seen) for k, v in node.items() if _kept(k, v)}

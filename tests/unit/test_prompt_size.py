@@ -1,12 +1,18 @@
 """The static prompt and the tools' schemas stay small: they are paid for in every call."""
 
 import json
+import re
 import warnings
+from pathlib import Path
+
+import pytest
 
 from oh_kernel.agents.prompt import dynamic_context, static_prompt
-from oh_kernel.tools.presets import tools_of_preset
+from oh_kernel.tools.base import Tool
+from oh_kernel.tools.presets import ALL_TOOLS, PRESETS, tools_named
 
 MAX_TOKENS = 2_500
+MAX_TOKENS_GEMINI = 2_800  # four tools in the place of one
 
 
 def tokens(text: str) -> int:
@@ -18,9 +24,9 @@ def tokens(text: str) -> int:
     return len(bpe_openai.get_encoding("o200k_base").encode(text))
 
 
-def as_sent(tool: type) -> str:
+def as_sent(tool: type[Tool]) -> str:
     """A tool in the form that chat completions take."""
-    spec = tool.spec()  # type: ignore[attr-defined]  # every member of a preset has it
+    spec = tool.spec()
     function = {
         "name": spec.name,
         "description": spec.description,
@@ -29,18 +35,33 @@ def as_sent(tool: type) -> str:
     return json.dumps({"type": "function", "function": function}, separators=(",", ":"))
 
 
-def test_static_prompt_and_schemas_of_the_default_preset() -> None:
-    parts = {tool.name: tokens(as_sent(tool)) for tool in tools_of_preset("default")}
-    parts["static prompt"] = tokens(static_prompt())
+@pytest.mark.parametrize("preset", PRESETS)
+def test_static_prompt_and_schemas_of_a_preset(preset: str) -> None:
+    parts = {tool.name: tokens(as_sent(tool)) for tool in tools_named(preset)}
+    parts["static prompt"] = tokens(static_prompt(PRESETS[preset]))
     print(parts, sum(parts.values()))
-    assert sum(parts.values()) <= MAX_TOKENS, parts
+    limit = MAX_TOKENS_GEMINI if preset == "gemini" else MAX_TOKENS
+    assert sum(parts.values()) <= limit, parts
 
 
-def test_static_prompt_holds_nothing_of_this_machine(tmp_path: object) -> None:
-    assert str(tmp_path) not in static_prompt()
-    assert "Date:" not in static_prompt()
+@pytest.mark.parametrize("preset", PRESETS)
+def test_static_prompt_speaks_of_the_tools_that_are_there_and_of_no_others(preset: str) -> None:
+    named = set(re.findall(r"`(\w+)`", static_prompt(PRESETS[preset])))
+    assert named & set(ALL_TOOLS) <= set(PRESETS[preset])
+    assert "finish" in named
 
 
-def test_dynamic_part_says_where_and_when(tmp_path: object) -> None:
-    text = dynamic_context(tmp_path)  # type: ignore[arg-type]  # a Path
+def test_static_prompt_says_what_the_risks_are() -> None:
+    text = static_prompt(())
+    assert re.search(r"`security_risk`.* LOW .* MEDIUM .* HIGH ", text)
+
+
+def test_static_prompt_holds_nothing_of_this_machine(tmp_path: Path) -> None:
+    text = static_prompt(ALL_TOOLS)
+    assert str(tmp_path) not in text
+    assert "Date:" not in text
+
+
+def test_dynamic_part_says_where_and_when(tmp_path: Path) -> None:
+    text = dynamic_context(tmp_path)
     assert str(tmp_path) in text and "Python: 3." in text and "pandas" in text

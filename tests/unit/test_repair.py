@@ -267,6 +267,12 @@ def test_text_in_pieces_is_joined_and_text_like_json_stays_text() -> None:
         assert isinstance(action, FileEditorAction) and action.file_text == expected
 
 
+@pytest.mark.parametrize("timeout", [5, "5", " 5.0 "])
+def test_number_as_text(timeout: Any) -> None:
+    event = understood("terminal", {"command": "ls", "timeout": timeout, "is_input": "False"})
+    assert event.action == TerminalAction(command="ls", timeout=5)
+
+
 def test_choice_in_other_letters() -> None:
     action = understood("file_editor", {"command": "STR-Replace", "path": "/w/a", "old_str": "a"})
     assert isinstance(action.action, FileEditorAction)

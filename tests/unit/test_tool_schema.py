@@ -7,7 +7,7 @@ import pytest
 from pydantic import BaseModel, Field
 
 from oh_kernel.tools.presets import ALL_TOOLS, tool_named
-from oh_kernel.tools.schema import parameters
+from oh_kernel.tools.schema import parameters, schema_of
 
 
 class Leaf(BaseModel):
@@ -27,7 +27,7 @@ class Tree(BaseModel):
 
 
 def of(model: type[BaseModel], *, asks_risk: bool = True) -> dict[str, Any]:
-    return parameters(model.model_json_schema(), asks_risk=asks_risk)
+    return parameters(schema_of(model), asks_risk=asks_risk)
 
 
 def test_risk_and_summary_stand_first_and_are_not_required() -> None:
