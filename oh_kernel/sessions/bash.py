@@ -106,6 +106,7 @@ class BashSession:
         self._record: Record | None = None
         self._command = ""
         self._ended: asyncio.Future[Record | None] | None = None
+        self._bell: asyncio.Future[None] | None = None
         self._output = ShellOutput(output_folder)
         self._on_output: Callable[[str], None] | None = None
         self._last_output = 0.0
@@ -186,12 +187,27 @@ class BashSession:
                     return self._outcome("timeout")
                 if (patience := self._last_output + quiet_s - now()) <= 0:
                     return self._outcome("quiet")
-                await asyncio.wait({self._ended}, timeout=min(left, patience, _LOOK_S))
-                await self._look_after_shell()
+                await self._until_end(min(left, patience, _LOOK_S))
+                if not self._ended.done():
+                    await self._look_after_shell()
             record = self._ended.result()
             return self._outcome("finished", record) if record else await self._died()
         finally:
             self._on_output = None
+
+    async def _until_end(self, timeout_s: float) -> None:
+        """What `asyncio.wait` does, in a third of its time and one turn of the loop less."""
+        loop = asyncio.get_running_loop()
+        self._bell = loop.create_future()
+        timer = loop.call_later(timeout_s, self._ring)
+        try:
+            await self._bell
+        finally:
+            timer.cancel()
+
+    def _ring(self) -> None:
+        if self._bell is not None and not self._bell.done():
+            self._bell.set_result(None)
 
     async def type(self, data: bytes) -> int:
         """Send `data` to the running command as if typed; how much of it was taken."""
@@ -319,8 +335,7 @@ class BashSession:
     def _forget_shell(self) -> None:
         if self._files is not None:
             self._files.close()
-        if self._ended is not None and not self._ended.done():
-            self._ended.set_result(None)
+        self._end()
         self._files = self._pty = self._record = self._ended = None
         self._output.forget()
         self._typed = self._interrupted = False
@@ -367,9 +382,6 @@ class BashSession:
     async def _look_after_shell(self) -> None:
         """Notice a shell that has died, and one at its prompt that no longer prints records."""
         assert self._pty is not None
-        assert self._ended is not None
-        if self._ended.done():
-            return
         if self._pty.exit_status is not None:  # a background job may hold the terminal open
             self._end()
             return
@@ -445,6 +457,7 @@ class BashSession:
             self._remark_on_prompt(record)
             self._record = record
             self._ended.set_result(record)
+            self._ring()
 
     def _remark_on_prompt(self, record: Record) -> None:
         if record.foreign_prompt and not (self._record and self._record.foreign_prompt):
@@ -464,6 +477,7 @@ class BashSession:
     def _end(self) -> None:
         if self._ended is not None and not self._ended.done():
             self._ended.set_result(None)
+            self._ring()
 
     # What came of it
 

@@ -25,13 +25,16 @@ class MemoryFiles:
 
     def __init__(self) -> None:
         self._fds: dict[str, int] = {}
+        self._lengths: dict[str, int] = {}
 
     def put(self, name: str, text: bytes) -> str:
         fd = self._fds.get(name)
         if fd is None:
             fd = self._fds[name] = os.memfd_create(f"oh-{name}")
-        os.ftruncate(fd, 0)
         os.pwrite(fd, text, 0)
+        if len(text) < self._lengths.get(name, 0):  # rarely true, and slow
+            os.ftruncate(fd, len(text))
+        self._lengths[name] = len(text)
         return f"/proc/{os.getpid()}/fd/{fd}"
 
     def close(self) -> None:

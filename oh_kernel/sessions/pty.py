@@ -91,7 +91,8 @@ class PtyProcess:
 
     def set_line_mode(self) -> None:
         """Undo what programs did to the terminal: whole lines, no echo, C-c is a signal."""
-        termios.tcsetattr(self._fd, termios.TCSANOW, self._attributes)
+        if termios.tcgetattr(self._fd) != self._attributes:  # setting them is slow
+            termios.tcsetattr(self._fd, termios.TCSANOW, self._attributes)
 
     async def write(self, data: bytes, deadline_s: float = 2.0) -> int:
         """Type `data`; how much of it was taken before the deadline."""

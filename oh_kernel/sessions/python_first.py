@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shlex
 import shutil
 import tempfile
@@ -17,6 +18,8 @@ class PythonFirst:
 
     def __init__(self, interpreter: str) -> None:
         self.interpreter = Path(interpreter)
+        self._path = ""
+        self._found: str | None = None
         self._scripts: tempfile.TemporaryDirectory[str] | None = None
 
     def folders(self) -> list[str]:
@@ -33,9 +36,17 @@ class PythonFirst:
 
     def found_on(self, path: str) -> str | None:
         """The interpreter that `python` starts with this PATH."""
-        found = shutil.which("python", path=path) if path else None
+        found = self._first_on(path) or (shutil.which("python", path=path) if path else None)
         if found and self._scripts and Path(found).parent == Path(self._scripts.name):
             return str(self.interpreter)
+        return found
+
+    def _first_on(self, path: str) -> str | None:
+        """What `which` would find, in far less time, where it is in the first folder of all."""
+        if path == self._path and self._found and os.access(self._found, os.X_OK):
+            return self._found
+        found = shutil.which("python", path=path.partition(":")[0]) if path else None
+        self._path, self._found = path, found
         return found
 
     def close(self) -> None:

@@ -25,7 +25,7 @@ ROWS = (
 HEIGHT = {area: len(ROWS) - row for row, areas in enumerate(ROWS) for area in areas}
 # These hand the whole environment to a child process, or set a variable for a library, which is
 # another thing than reading it.
-HANDS_ON = {"oh_kernel.sessions.bash", "oh_kernel.sessions.process_shell"}
+HANDS_ON = {"oh_kernel.sessions.shell_environment", "oh_kernel.sessions.process_shell"}
 
 MODULES = {
     ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__"): path
