@@ -38,11 +38,13 @@ ALL_TOOLS = {
 }
 
 _RUN = ("ipython", "terminal")
+_GEMINI = ("read_file", "write_file", "edit", "list_directory")
+_ON_FILES = ("file_editor", "planning_file_editor", "apply_patch", *_GEMINI)
 _BESIDE = ("notebook_editor", "task_tracker", "think", "finish")
 PRESETS: dict[str, tuple[str, ...]] = {
     "default": (*_RUN, "file_editor", *_BESIDE),
     "gpt5": (*_RUN, "apply_patch", *_BESIDE),
-    "gemini": (*_RUN, "read_file", "write_file", "edit", "list_directory", *_BESIDE),
+    "gemini": (*_RUN, *_GEMINI, *_BESIDE),
 }
 AUTO = "auto"
 # The tools that models of a family know from their training; all others get the default.
@@ -123,9 +125,7 @@ def _arguments(name: str, settings: Settings, resources: Resources) -> Mapping[s
                 # Our shell is handed a file, so lines cannot run into each other.
                 "one_statement": False,
             }
-        case "file_editor" | "planning_file_editor" | "apply_patch" | "edit":
-            return {"files": resources.files, "allowed_folders": settings.allowed_folders}
-        case "read_file" | "write_file" | "list_directory":
+        case name if name in _ON_FILES:
             return {"files": resources.files, "allowed_folders": settings.allowed_folders}
         case "notebook_editor":
             shared = {"files": resources.files, "allowed_folders": settings.allowed_folders}

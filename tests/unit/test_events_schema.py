@@ -9,7 +9,17 @@ import pytest
 from oh_kernel import events
 from oh_kernel.events import kinds
 from oh_kernel.events.base import Wire
-from oh_kernel.tools import file_editor, finish, terminal, think
+from oh_kernel.tools import (
+    edit,
+    file_editor,
+    finish,
+    list_directory,
+    planning_file_editor,
+    read_file,
+    terminal,
+    think,
+    write_file,
+)
 
 SCHEMAS: dict[str, Any] = json.loads(
     (Path(__file__).parents[1] / "fixtures/events.schema.json").read_text("utf-8")
@@ -44,6 +54,17 @@ NESTED = (
 TOOLS = {
     terminal: ("TerminalAction", "TerminalObservation", "TerminalTool", "CmdOutputMetadata"),
     file_editor: ("FileEditorAction", "FileEditorObservation", "FileEditorTool"),
+    read_file: ("ReadFileAction", "ReadFileObservation", "ReadFileTool"),
+    write_file: ("WriteFileAction", "WriteFileObservation", "WriteFileTool"),
+    edit: ("EditAction", "EditObservation", "EditTool"),
+    list_directory: (
+        *("ListDirectoryAction", "ListDirectoryObservation", "ListDirectoryTool"),
+        "FileEntry",
+    ),
+    planning_file_editor: (
+        *("PlanningFileEditorAction", "PlanningFileEditorObservation"),
+        "PlanningFileEditorTool",
+    ),
     think: ("ThinkAction", "ThinkObservation", "ThinkTool"),
     finish: ("FinishAction", "FinishObservation", "FinishTool"),
 }
