@@ -81,25 +81,21 @@ class NotebookEditorAction(Action):
     """What to do with which cell of which notebook."""
 
     command: Command
-    path: str = Field(description="Path of the .ipynb file.")
+    path: str
     cell: CellName | None = Field(
         None,
-        description="Index (from 0) or id. insert: the cell beside which, default the last. view: "
-        "this cell alone, whole. clear_outputs: default all.",
+        description="Index from 0, or id. insert: beside which, default the last. view: this "
+        "alone, whole. clear_outputs: default all.",
     )
-    source: str | None = Field(None, description="replace, insert, create, suggest: whole source.")
+    source: str | None = Field(None, description="The whole source of the cell.")
     cell_type: CellType | None = Field(None, description="Default code; replace: as it is.")
-    old_str: str | None = Field(
-        None, description="str_replace: text that is in the source exactly once."
-    )
-    new_str: str | None = Field(None, description="str_replace: what replaces it.")
+    old_str: str | None = Field(None, description="Must be unique in the source.")
+    new_str: str | None = None
     position: Literal["before", "after"] = Field("after", description="insert, move: which side.")
-    target: CellName | None = Field(None, description="move: the cell beside which `cell` goes.")
-    keep_outputs: bool = Field(
-        False, description="replace, str_replace: for changes of comments or layout only."
-    )
+    target: CellName | None = Field(None, description="move: the cell beside which to go.")
+    keep_outputs: bool = Field(False, description="Do not clear them: only comments change.")
     view_range: list[int] | None = Field(
-        None, description="view: [first, last] index, -1 is the end; with cell, of its lines."
+        None, description="[first, last] index, -1 is the end; with cell, of its lines."
     )
 
 
@@ -162,7 +158,7 @@ class NotebookEditorExecutor(ToolExecutor[NotebookEditorAction, NotebookEditorOb
         try:
             return await self._carried_out(action, path)
         except NotANotebook as error:
-            return _failed(action, f"{path} cannot be edited by cells: {error}.")
+            return _failed(action, f"{path} cannot be read as a notebook: {error}.")
         except EditingError as error:
             return _failed(action, str(error))
         except CannotShare:
@@ -192,13 +188,10 @@ class NotebookEditorExecutor(ToolExecutor[NotebookEditorAction, NotebookEditorOb
         """
         try:
             undone = self.files.undo(path)
-            if (_script(_read(undone.after)), _script(_read(undone.before))) == (
-                old_text,
-                new_text,
-            ):
+            texts = _script(_read(undone.before)), _script(_read(undone.after))
+            if texts == (old_text, new_text):
                 return None
-            # That was another edit: make it again.
-            self.files.carry_out([Step(path, undone.after, undone.before)])
+            self.files.carry_out([undone])  # it was another edit: make it again
         except EditingError as error:
             return str(error)
         return "it is not the last edit of this notebook"
@@ -293,9 +286,9 @@ class NotebookEditorExecutor(ToolExecutor[NotebookEditorAction, NotebookEditorOb
             raise CannotEdit(f"{path} is open in Jupyter, so no edit of its file is taken back.")
         undone = self.files.undo(path)
         answer = f"The last edit of {path} was taken back."
-        if undone.after is None:
+        if undone.before is None:
             answer += " It had created the file, so the file was removed."
-        return _changed(action, path, answer, _read(undone.before), _read(undone.after))
+        return _changed(action, path, answer, _read(undone.after), _read(undone.before))
 
     async def _suggested(
         self, action: NotebookEditorAction, path: Path
@@ -339,15 +332,12 @@ class NotebookEditorTool(Tool):
 
     name = "notebook_editor"
     prose = (
-        "View and edit Jupyter notebooks by cells; what is not edited keeps every byte.\n"
-        "- view: sources, short outputs, and whether cells were run in order.\n"
-        "- replace: a cell's source; str_replace: a part of it. Both clear its outputs, which came "
-        "from the old source.\n"
-        "- insert, delete, move, clear_outputs, create, undo_edit.\n"
-        "- suggest: a new cell below the one the user is running; for their own notebook when it "
-        "is open and cannot be edited.\n"
-        "Nothing is run. Notebooks open in Jupyter are edited there if shared "
-        "(jupyter-collaboration), else refused. Up to 100 MB."
+        "View and edit notebooks (.ipynb) by cells; nothing is run.\n"
+        "- view: sources, short outputs, run order.\n"
+        "- replace: a cell's source; str_replace: a part of it. Both clear its outputs.\n"
+        "- suggest: a new cell below the running one, where the user's open notebook cannot be "
+        "edited.\n"
+        "Only what is edited changes in the file."
     )
     action = NotebookEditorAction
     observation = NotebookEditorObservation

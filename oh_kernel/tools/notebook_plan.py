@@ -117,7 +117,7 @@ def _changes(call: EditCall, notebook: Mapping[str, Any]) -> tuple[list[Change],
         case "str_replace":
             return _replacement(call, index, cells[index], _with_new_text(call, cells[index]))
         case "delete":
-            return _deletion(index, cells[index])
+            return _deletion(index, cells)
         case "move":
             return _move(call, index, cells)
         case "clear_outputs":
@@ -137,10 +137,11 @@ def _replacement(
     if cell_type != cell.get("cell_type") or not _has_source(cell):
         form = cell["source"] if _has_source(cell) else []
         changes = [Replaced(index, {**retyped(cell, str(cell_type)), "source": like(form, source)})]
-        what = f"Cell {index}{_id_of(cell)} was replaced and is {cell_type} now."
-        return changes, what
+        lost = _run_facts(cell)
+        answer = f"Cell {index}{_id_of(cell)} was changed and is {cell_type} now."
+        return changes, f"{answer} Its {lost} went." if lost else answer
     changes = [NewSource(index, source)]
-    answer = f"Cell {index}{_id_of(cell)} was replaced.\n{_snippet(source_of(cell), source)}"
+    answer = f"Cell {index}{_id_of(cell)} was changed.\n{_snippet(source_of(cell), source)}"
     if lost := _run_facts(cell):
         if call.keep_outputs:
             return changes, f"{answer}Its old {lost} stand, though the new source was not run."
@@ -178,12 +179,11 @@ def _insertion(call: EditCall, notebook: Mapping[str, Any]) -> tuple[list[Change
     return [Inserted(index, cell)], answer + _not_run(cell)
 
 
-def _deletion(index: int, cell: Mapping[str, Any]) -> tuple[list[Change], str]:
-    _require_allowed(cell, index, "deletable")
-    answer = (
-        f"Cell {index}{_id_of(cell)} was deleted. The indices of the cells below it went down by "
-        "one."
-    )
+def _deletion(index: int, cells: Sequence[Mapping[str, Any]]) -> tuple[list[Change], str]:
+    _require_allowed(cells[index], index, "deletable")
+    answer = f"Cell {index}{_id_of(cells[index])} was deleted."
+    if index < len(cells) - 1:
+        answer += " The indices of the cells below it went down by one."
     return [Deleted(index)], answer
 
 

@@ -1,7 +1,7 @@
 """How does a model see a notebook, or one of its cells, within a number of characters?"""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from oh_kernel.tools.base import clip
@@ -13,6 +13,7 @@ MAX_SOURCE_CHARS = 5_000
 MAX_OUTPUT_CHARS = 600
 """Of one cell when several are shown; a cell that is viewed alone is shown as far as it fits."""
 _MAX_NAMED = 12
+_MOST_CHARS = 200_000  # of one output, that are looked through for what to show
 _PICTURES = ("image/png", "image/jpeg", "image/svg+xml", "image/gif")
 
 
@@ -134,7 +135,7 @@ def _block(index: int, cell: Mapping[str, Any]) -> str:
         cut = source.rfind("\n", 0, MAX_SOURCE_CHARS) + 1 or MAX_SOURCE_CHARS
         notice = f"[{len(source) - cut} more characters; view cell {index} alone to see them]\n"
         source = source[:cut]
-    outputs = _outputs_text(index, cell, MAX_OUTPUT_CHARS, f" Cut; view cell {index} alone. ")
+    outputs = _outputs_text(index, cell, MAX_OUTPUT_CHARS, f"view cell {index} alone; ")
     return f"{_title(index, cell)}\n{_ended(source)}{notice}{outputs}"
 
 
@@ -160,14 +161,14 @@ def _outputs_text(index: int, cell: Mapping[str, Any], max_chars: int, notice: s
     outputs = outputs_of(cell)
     if not outputs:
         return ""
-    text = model_text(outputs)
+    text = model_text(replace(output, text=clip(output.text, _MOST_CHARS)) for output in outputs)
     pictures = [
         f"[{mime}, {len(str(output.data[mime])) // 1024 + 1} KB]"
         for output in outputs
         for mime in _PICTURES
         if mime in output.data
     ]
-    shown = clip(text, max_chars, f"\n[...{notice or ' Cut. '}{len(text)} characters ...]\n")
+    shown = clip(text, max_chars, f"\n[... cut: {notice}{len(text)} characters in all ...]\n")
     body = "\n".join(part for part in (shown, *pictures) if part) or "[nothing that is text]"
     return f"--- [{index}] output ---\n{_ended(body)}"
 

@@ -98,6 +98,8 @@ def _lexer_for(path: str) -> Lexer | None:
     from pygments.lexers import get_lexer_for_filename
     from pygments.util import ClassNotFound
 
+    if path.endswith(".ipynb"):
+        path = "cells.py"  # edits of notebooks are told as the sources of their cells
     try:
         return get_lexer_for_filename(path, stripnl=False, ensurenl=False)
     except ClassNotFound:
