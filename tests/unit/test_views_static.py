@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
+from pathlib import PurePath
 from typing import get_args
 
 import pytest
@@ -44,10 +45,10 @@ def test_the_reference_conversation_is_shown_whole() -> None:
     assert "unknown event" not in shown.text
 
 
-def test_calls_fold_away_unless_they_failed_or_edited() -> None:
+def test_calls_fold_away_unless_they_failed_or_edited_or_list_tasks() -> None:
     shown = Shown(render_turn(reference_events()).html)
     #        ls     view   view   edit  fail  create fail  bad   none  plan
-    assert shown.opened == [False, False, False, True, True, True, True, True, True, False]
+    assert shown.opened == [False, False, False, True, True, True, True, True, True, True]
 
 
 def test_nothing_needs_styles_or_scripts() -> None:
@@ -86,6 +87,26 @@ def test_UI_01_untrusted_text_is_shown_as_text() -> None:
     assert lines.count("-<p>old</p>") == 1
     assert lines.count("+<p>new & <i>bold</i></p>") == 1
     assert printed.strip() in shown.text and message in shown.text
+
+
+def test_a_patch_is_shown_as_the_diff_of_each_file() -> None:
+    patch = "*** Begin Patch\n*** Update File: a.py\n*** Move to: b.py\n-x\n+y\n*** End Patch"
+    call = action("apply_patch", {"patch": patch})
+    changes = {
+        "a.py": {"type": "update", "old_content": "x\n", "new_content": "y\n", "move_path": "b.py"},
+        "/w/new.py": {"type": "add", "new_content": "z\n"},
+    }
+    waiting = Turn.of([call], workspace=PurePath("/w"))
+    assert isinstance(waiting.blocks[0], Call)
+    assert (waiting.blocks[0].summary, waiting.blocks[0].code) == ("a.py, b.py", patch)
+    events = [call, observed(call, "Done!", commit={"changes": changes})]
+    turn = Turn.of(events, workspace=PurePath("/w"))
+    assert turn.files_changed == ["a.py → b.py", "new.py"]
+    shown = render_turn(events, workspace=PurePath("/w"))
+    for text in (shown.text, shown.markdown, Shown(shown.html).text):
+        assert "2 files, +2 −1" in text and "*** Begin Patch" not in text
+        assert "-x" in text and "+y" in text and "+z" in text
+        assert "a.py → b.py" in text and "new.py" in text
 
 
 def test_a_first_empty_line_and_spaces_are_kept() -> None:
