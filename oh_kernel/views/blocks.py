@@ -5,6 +5,7 @@ from typing import assert_never
 
 from oh_kernel.views.ansi import ansi_to_html
 from oh_kernel.views.calls import Call, CallState
+from oh_kernel.views.checklist import render_checklist
 from oh_kernel.views.diff import render_diff
 from oh_kernel.views.escape import Clipped, clip, escape, one_line, printable, strip_ansi
 from oh_kernel.views.highlight import code_to_html
@@ -22,6 +23,11 @@ SIGNS: dict[CallState, str] = {
     "rejected": "⊘",
     "interrupted": "■",
 }
+# Tools whose answers repeat what was asked.
+_TELLING = (
+    *("file_editor", "planning_file_editor", "read_file", "list_directory"),
+    *("glob", "grep", "task_tracker"),
+)
 _OPENED: tuple[CallState, ...] = ("running", "failed", "timed out", "rejected", "interrupted")
 
 
@@ -97,7 +103,8 @@ def _notice(notice: Notice) -> Rendered:
 def _call(call: Call, limits: Limits, *, open_edits: bool) -> Rendered:
     parts = [_code(call, limits), _outcome(call, limits)] if limits.lines else []
     body = joined([part for part in parts if part.html])
-    is_open = call.state in _OPENED or (_is_edit_or_waits(call) and open_edits)
+    is_list = call.shows_tasks and not call.superseded
+    is_open = is_list or call.state in _OPENED or (_is_edit_or_waits(call) and open_edits)
     head = _heading(call)
     attribute = " open" if is_open else ""
     html = (
@@ -134,8 +141,9 @@ def _heading(call: Call) -> Rendered:
 
 
 def _code(call: Call, limits: Limits) -> Rendered:
-    """What the tool was asked. For an edit that was made, its diff says it better."""
-    if call.diffs or (call.tool == "file_editor" and call.state == "ok") or not call.code.strip():
+    """What the tool was asked. An edit's diff, tasks and some answers say it better."""
+    says_it = call.diffs or call.shows_tasks or (call.tool in _TELLING and call.state == "ok")
+    if says_it or not call.code.strip():
         return NOTHING
     prompt = "$ " if call.language == "bash" else ""
     shown = limits.clip(call.code.strip("\n"))
@@ -149,6 +157,9 @@ def _code(call: Call, limits: Limits) -> Rendered:
 
 
 def _outcome(call: Call, limits: Limits) -> Rendered:
+    if call.shows_tasks:
+        tasks = render_checklist(call.tasks)
+        return replace(tasks, markdown="", text="") if call.superseded else tasks
     if call.diffs:
         changes = [render_diff(diff, limits.lines // len(call.diffs)) for diff in call.diffs]
         named = zip(call.diffs, changes, strict=True)

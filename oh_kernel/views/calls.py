@@ -1,7 +1,6 @@
 """What is there to show of a tool call: what was asked, how it stands, what came of it?"""
 
 import json
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import PurePath
@@ -17,8 +16,10 @@ from oh_kernel.events import (
     ToolResultEvent,
     UserRejectObservation,
 )
-from oh_kernel.tools.patch_grammar import named_paths
+from oh_kernel.tools.task_tracker import TaskItem, TaskTrackerAction, TaskTrackerObservation
+from oh_kernel.views.checklist import progress
 from oh_kernel.views.linediff import Diff, headline
+from oh_kernel.views.titles import found, title
 
 CallState = Literal["running", "waiting", "ok", "failed", "timed out", "rejected", "interrupted"]
 OPEN: tuple[CallState, ...] = ("running", "waiting")
@@ -52,20 +53,33 @@ class Call:
     exit_code: int | None = None
     duration_s: float = 0.0
     images: int = 0
+    found: str = ""
+    tasks: tuple[TaskItem, ...] = ()
+    superseded: bool = False
+    """Whether a later call of the turn shows the tasks as they are by now."""
 
     @property
     def facts(self) -> list[str]:
-        """State, exit code, size of an edit, duration and a notable risk, each a few words."""
+        """State, exit code, what came of it, duration and a notable risk, each a few words."""
         facts: list[str] = [self.state]
         if self.exit_code is not None and self.state in ("ok", "failed"):
             facts.append(f"exit {self.exit_code}")
         if self.diffs:
             facts.append(headline(self.diffs))
+        if self.found:
+            facts.append(self.found)
+        if self.shows_tasks:
+            facts.append(progress(self.tasks))
         if self.duration_s >= _LEAST_SECONDS:
             facts.append(f"{self.duration_s:.1f} s")
         if self.risk in ("MEDIUM", "HIGH"):
             facts.append(f"risk {self.risk.lower()}")
         return facts
+
+    @property
+    def shows_tasks(self) -> bool:
+        """Whether it is a list of tasks that holds, or will if nothing prevents it."""
+        return bool(self.tasks) and self.state in ("ok", *OPEN)
 
     @property
     def may_be_cut_short(self) -> bool:
@@ -86,11 +100,12 @@ def call_of(event: ActionEvent) -> Call:
     return Call(
         call_id=event.tool_call_id,
         tool=event.tool_name,
-        summary=_summary(event, arguments),
+        summary=title(event, arguments),
         risk=str(event.security_risk),
         code=code,
         language=language,
         started=event.timestamp,
+        tasks=_tasks(event.action),
     )
 
 
@@ -147,19 +162,6 @@ def seconds_between(start: str, end: str) -> float:
     return max(0.0, span.total_seconds())
 
 
-def _summary(event: ActionEvent, arguments: Mapping[str, Any]) -> str:
-    """The model's words, else the command or the path."""
-    # The reference fills a missing summary with the call as JSON, which says nothing new.
-    if event.summary and not event.summary.startswith(f"{event.tool_name}: {{"):
-        return event.summary
-    if patch := arguments.get("patch"):
-        return ", ".join(dict.fromkeys(named_paths(str(patch))))
-    if path := arguments.get("path") or arguments.get("file_path"):
-        return f"{arguments.get('command', '')} {PurePath(str(path)).name}".strip()
-    texts = [value for value in arguments.values() if isinstance(value, str)]
-    return texts[0] if texts else ""
-
-
 def _observed(call: Call, event: ObservationEvent, workspace: PurePath | None) -> Call:
     observation = event.observation
     exit_code = getattr(observation, "exit_code", None)
@@ -176,4 +178,10 @@ def _observed(call: Call, event: ObservationEvent, workspace: PurePath | None) -
         diffs=tuple(diff_of(edit, workspace) for edit in observation.edits()),
         exit_code=exit_code if isinstance(exit_code, int) else None,
         images=sum(len(part.image_urls) for part in images),
+        found=found(observation),
+        tasks=_tasks(observation) or call.tasks,
     )
+
+
+def _tasks(of: object) -> tuple[TaskItem, ...]:
+    return tuple(of.task_list) if isinstance(of, TaskTrackerAction | TaskTrackerObservation) else ()

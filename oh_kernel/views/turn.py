@@ -4,10 +4,11 @@ The events of a turn become blocks: what was said, tool calls with their results
 live view and the static one draw these; nothing here knows HTML.
 """
 
+import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import PurePath
-from typing import Literal
+from typing import Any, Literal
 
 from oh_kernel.conversation.metrics import Metrics
 from oh_kernel.conversation.state import Status, recorded_status
@@ -153,6 +154,8 @@ class Turn:
         if event.action is not None and event.tool_name == "think":
             self.blocks.append(Saying("agent", str(arguments.get("thought", ""))))
         elif event.action is not None and event.tool_name == "finish":
+            if data := arguments.get("structured_output"):
+                self.blocks.append(Saying("agent", f"```json\n{_as_json(data)}\n```"))
             self.blocks.append(Saying("answer", str(arguments.get("message", ""))))
         else:
             self.blocks.append(call_of(event))
@@ -166,9 +169,17 @@ class Turn:
         if call is None:
             return  # of think or finish, which are shown as words
         call = answered(call, event, began=self._last, workspace=self.workspace)
+        if call.tasks:
+            self._supersede_tasks()
         paths = [diff.path for diff in call.diffs]
         self.files_changed = list(dict.fromkeys([*self.files_changed, *paths]))
         self.replace(call)
+
+    def _supersede_tasks(self) -> None:
+        """The lists of tasks so far are not the last."""
+        for at, block in enumerate(self.blocks):
+            if isinstance(block, Call) and block.tasks and not block.superseded:
+                self.blocks[at] = replace(block, superseded=True)
 
     def _mark_interrupted(self) -> None:
         """The call that the stop cut short says so itself, in an error without an exit code."""
@@ -201,3 +212,7 @@ class Turn:
             if isinstance(block, Call) and block.call_id == call.call_id:
                 self.blocks[at] = call
                 return
+
+
+def _as_json(data: Any) -> str:
+    return json.dumps(data, indent=2, ensure_ascii=False)
