@@ -51,6 +51,8 @@ class Charset:
 
     def width(self, text: str) -> int:
         """How many bytes a piece of decoded text takes in the file."""
+        if text.isascii() and not self._is_wide:
+            return len(text)
         return len(text.encode(self.name, self._errors))
 
     def encode(self, text: str) -> bytes:
@@ -63,7 +65,12 @@ class Charset:
     @property
     def _errors(self) -> str:
         # A stray byte below 0x80 cannot be escaped, but UTF-16 needs only its lone surrogates kept.
-        return "surrogatepass" if self.name.startswith(("utf-16", "utf-32")) else "surrogateescape"
+        return "surrogatepass" if self._is_wide else "surrogateescape"
+
+    @property
+    def _is_wide(self) -> bool:
+        """Whether even ASCII takes more than a byte a character."""
+        return self.name.startswith(("utf-16", "utf-32"))
 
 
 def detect(data: bytes) -> Charset | None:
@@ -95,6 +102,8 @@ def _reads_as_text(charset: Charset, data: bytes) -> bool:
 
 
 def _is_utf8(data: bytes) -> bool:
+    if data.isascii():
+        return True
     try:
         data.decode("utf-8")
     except UnicodeDecodeError:

@@ -50,7 +50,7 @@ def read_bytes(path: str | os.PathLike[str], *, max_bytes: int = MAX_FILE_BYTES)
         with FileIO(handle) as file:
             # Asked again of the open file: the name may lead elsewhere by now.
             size = _regular_size(path, os.fstat(handle))
-            data = b"" if size > max_bytes else _read_at_most(file, max_bytes + 1)
+            data = b"" if size > max_bytes else _read_at_most(file, max_bytes + 1, size + 1)
     except OSError as error:
         raise CannotRead(path, error) from error
     # Files that the kernel makes up say that their size is 0.
@@ -121,17 +121,17 @@ def _regular_size(path: str | os.PathLike[str], status: os.stat_result) -> int:
     return status.st_size
 
 
-def _read_at_most(file: FileIO, max_bytes: int) -> bytes:
-    pieces = []
+def _read_at_most(file: FileIO, max_bytes: int, likely_bytes: int) -> bytes:
+    pieces: list[bytes] = []
     while max_bytes > 0:
-        piece = file.read(min(max_bytes, _PIECE_BYTES))
+        piece = file.read(min(max_bytes, _PIECE_BYTES if pieces else likely_bytes))
         if piece is None:
             raise BlockingIOError(errno.EAGAIN, "reading it would wait for news", file.name)
         if not piece:
             break
         pieces.append(piece)
         max_bytes -= len(piece)
-    return b"".join(pieces)
+    return b"".join(pieces)  # a single piece is not copied
 
 
 def _require_content(target: Path, was: bytes) -> None:

@@ -10,6 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol, Self
 
+from agentskills.comparing import shared_beginning, shared_end
+
 DEPTH = 10
 """Edits of one file that can be taken back."""
 
@@ -30,8 +32,9 @@ class Edit:
     def between(cls, old: bytes | None, new: bytes | None, mode: int | None = None) -> Self:
         """The edit that leads from one content to another."""
         a, b = old or b"", new or b""
-        start = _shared_beginning(a, b)
-        end = _shared_end(a[start:], b[start:])
+        start = shared_beginning(a, b)
+        # Where text is repeated, beginning and end would overlap.
+        end = min(shared_end(a, b), min(len(a), len(b)) - start)
         removed, added = a[start : len(a) - end], b[start : len(b) - end]
         return cls(digest(old), digest(new), start, removed, added, mode)
 
@@ -99,19 +102,3 @@ class EditHistory:
 def digest(content: bytes | None) -> bytes | None:
     """What tells one content of a file from another."""
     return None if content is None else hashlib.sha256(content).digest()
-
-
-def _shared_beginning(a: bytes, b: bytes) -> int:
-    """How many bytes both begin with, found by bisection: comparing slices is fast."""
-    low, high = 0, min(len(a), len(b))
-    while low < high:
-        middle = (low + high + 1) // 2
-        if a[low:middle] == b[low:middle]:
-            low = middle
-        else:
-            high = middle - 1
-    return low
-
-
-def _shared_end(a: bytes, b: bytes) -> int:
-    return _shared_beginning(a[::-1], b[::-1])

@@ -23,6 +23,7 @@ ENTRIES_LEFT_OUT = (
 # Room for what says how much of a line, or which lines, are not shown.
 _REMARK = 100
 _SHORTEST_CUT = 400
+_SHORTEST_ROW = len("     1\t\n")
 
 
 @dataclass(frozen=True)
@@ -41,9 +42,11 @@ def numbered(
     What does not fit goes: first the far parts of very long lines, then lines in the middle.
     """
     indices = range(len(lines))
+    top, bottom = _ends(lines, max_chars // _SHORTEST_ROW + 1)
 
     def row(index: int, longest: int | None = None) -> str:
-        number, line = first + index, printable(lines[index])
+        line = top[index] if index < len(top) else bottom[index - len(lines)]
+        number, line = first + index, printable(line)
         column = focus.column if focus and focus.line_number == number else 0
         return f"{number:6}\t{line if longest is None else _shortened(line, longest, column)}\n"
 
@@ -75,6 +78,13 @@ def folder_listing(path: Path, max_chars: int) -> str:
             f"You can use 'ls -la {path}' to see them."
         )
     return clip(printable(text), max_chars, ENTRIES_LEFT_OUT)
+
+
+def _ends(lines: Sequence[str], most: int) -> tuple[Sequence[str], Sequence[str]]:
+    """The lines that can be among those shown: many more need not be made."""
+    if len(lines) <= 2 * most:
+        return lines[:], ()
+    return lines[:most], lines[-most:]
 
 
 def _fitting(rows: Iterable[str], room: int) -> list[str]:

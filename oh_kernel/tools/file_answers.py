@@ -35,22 +35,21 @@ def listing(
 ) -> str:
     """Numbered lines of a file, all or a range, between what is said around them."""
     head = f"{intro}Here's the result of running `cat -n` on {name}:\n"
-    lines = lines or range(1, len(file.lines) + 1)
-    shown = file.lines[lines.start - 1 : lines.stop - 1]
+    shown = file.lines[lines.start - 1 : lines.stop - 1] if lines else file.lines
     room = MAX_CHARS - len(head) - len(closing)
-    return head + numbered(shown, lines.start, room, focus=focus) + closing
+    return head + numbered(shown, lines.start if lines else 1, room, focus=focus) + closing
 
 
 def lines_in_range(file: FileText, path: Path, view_range: list[int]) -> str:
     """The lines of a `view_range`; Refused when it is none."""
-    total = len(file.lines)
     if len(view_range) != 2:
         raise invalid("view_range", view_range, "It should be a list of two integers.")
     first, last = view_range
-    if not 1 <= first <= total:
+    # Asked so, for counting all lines of a large file takes the most time of all.
+    if first < 1 or not file.lines.reaches(first):
         hint = (
             f"Its first element `{first}` should be within the range of lines of the file: "
-            f"[1, {total}]."
+            f"[1, {len(file.lines)}]."
         )
         raise invalid("view_range", view_range, hint)
     if last != -1 and last < first:
@@ -59,16 +58,17 @@ def lines_in_range(file: FileText, path: Path, view_range: list[int]) -> str:
             f"`{first}`."
         )
         raise invalid("view_range", view_range, hint)
-    note = ""
-    if last > total:
+    if last != -1 and file.lines.reaches(last):
+        return listing(file, path, range(first, last + 1))
+    total, note = len(file.lines), ""
+    if last != -1:
         note = f"NOTE: We only show up to {total} since there're only {total} lines in this file.\n"
-    end = total if last == -1 else min(last, total)
-    return listing(file, path, range(first, end + 1), intro=note)
+    return listing(file, path, range(first, total + 1), intro=note)
 
 
 def after_replacement(before: FileText, after: FileText, path: Path, old: str, new: str) -> str:
     """That text was replaced, with the lines around it."""
-    line = before.line_of(old)
+    line = after.line_number(before.place_of(old))  # up to there, both are the same
     index = before.difference(after)
     column = index - (after.text.rfind("\n", 0, index) + 1)
     return listing(

@@ -66,6 +66,8 @@ class Files:
         self.seen = SeenFiles()
         self._journal = journal or default_journal()
         self._changes = Changes(history or EditHistory(), self._journal, self.seen, max_file_bytes)
+        # The file that was read last: of a large one, much is worth knowing the second time.
+        self._newest = new_file(self.workspace, "")
         self._writable: list[Path] = []
         self._mended: list[Path] = []
         self.allow(allowed_folders)
@@ -101,8 +103,10 @@ class Files:
         target = resolved(path)
         if self._journal.put_right(target):
             self._mended.append(target)
-        max_bytes = max_bytes_of(path, self.max_file_bytes)
-        return FileText.from_bytes(path, read_bytes(path, max_bytes=max_bytes))
+        data = read_bytes(path, max_bytes=max_bytes_of(path, self.max_file_bytes))
+        if (path, data) != (self._newest.path, self._newest.data):
+            self._newest = FileText.from_bytes(path, data)
+        return self._newest
 
     def news(self) -> list[str]:
         """What the agent must be told beside the answer of its call; each is told once."""
@@ -146,6 +150,8 @@ class Files:
         notes = [note for step in steps for note in self._require_known(step)]
         notes += _notes_on_notebooks(steps)
         self._changes.make(steps)
+        for step in steps:
+            self._newest = step.after or self._newest
         return self.news() + notes
 
     def was_removed(self, path: Path) -> bool:
