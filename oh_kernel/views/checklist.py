@@ -42,7 +42,7 @@ def _item(task: TaskItem) -> str:
         title = f'<b>{title}</b> <span style="{MUTED}">· in progress</span>'
     elif task.status == "done":
         title = f'<span style="{MUTED}">{title}</span>'
-    notes = f'<div style="{MUTED};padding-left:1.6em">{escape(_notes(task))}</div>'
+    notes = f'<div style="{MUTED};padding-left:1.4em">{escape(_notes(task))}</div>'
     sign = f'<span style="{_COLOURS[task.status]};display:inline-block;width:1.4em">'
     return f"<li>{sign}{_SIGNS[task.status]}</span>{title}{notes if task.notes else ''}</li>"
 
