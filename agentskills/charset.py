@@ -51,7 +51,7 @@ class Charset:
 
     def width(self, text: str) -> int:
         """How many bytes a piece of decoded text takes in the file."""
-        if text.isascii() and not self._is_wide:
+        if text.isascii() and not self.is_wide:
             return len(text)
         return len(text.encode(self.name, self._errors))
 
@@ -65,10 +65,10 @@ class Charset:
     @property
     def _errors(self) -> str:
         # A stray byte below 0x80 cannot be escaped, but UTF-16 needs only its lone surrogates kept.
-        return "surrogatepass" if self._is_wide else "surrogateescape"
+        return "surrogatepass" if self.is_wide else "surrogateescape"
 
     @property
-    def _is_wide(self) -> bool:
+    def is_wide(self) -> bool:
         """Whether even ASCII takes more than a byte a character."""
         return self.name.startswith(("utf-16", "utf-32"))
 

@@ -6,6 +6,7 @@ and after: taking it back needs the content after it, which is in the file, or e
 
 import hashlib
 from collections import defaultdict
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol, Self
@@ -14,6 +15,11 @@ from agentskills.comparing import shared_beginning, shared_end
 
 DEPTH = 10
 """Edits of one file that can be taken back."""
+
+
+def digest(content: bytes | None) -> bytes | None:
+    """What tells one content of a file from another."""
+    return None if content is None else hashlib.sha256(content).digest()
 
 
 @dataclass(frozen=True)
@@ -29,7 +35,14 @@ class Edit:
     """The permissions of a file that was removed."""
 
     @classmethod
-    def between(cls, old: bytes | None, new: bytes | None, mode: int | None = None) -> Self:
+    def between(
+        cls,
+        old: bytes | None,
+        new: bytes | None,
+        mode: int | None = None,
+        *,
+        digest: Callable[[bytes | None], bytes | None] = digest,
+    ) -> Self:
         """The edit that leads from one content to another."""
         a, b = old or b"", new or b""
         start = shared_beginning(a, b)
@@ -97,8 +110,3 @@ class EditHistory:
     def last(self, path: Path) -> Kept | None:
         kept = self._kept.get(path)
         return kept[-1] if kept else None
-
-
-def digest(content: bytes | None) -> bytes | None:
-    """What tells one content of a file from another."""
-    return None if content is None else hashlib.sha256(content).digest()

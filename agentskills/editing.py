@@ -101,6 +101,8 @@ class FileText:
             pieces += [self.data[offset : offset + width], self.charset.encode(new)]
             at, offset = stop, offset + width + self.charset.width(replaced)
         edited = replace(self, data=b"".join(pieces))
+        if edited.data.isascii() and not self.charset.is_wide:
+            return edited  # no byte can mean anything else beside others
         # Charsets with shift states, or stray bytes that now meet: better no edit than a wrong one.
         if edited._decoded != "".join(texts):
             raise EditingError(

@@ -54,6 +54,7 @@ class Changes:
         self._journal = journal
         self._seen = seen
         self._max_file_bytes = max_file_bytes
+        self._newest: tuple[bytes | None, bytes | None] = (None, None)
 
     def make(self, steps: Sequence[Step]) -> None:
         """Carry out all steps; when one of them fails, those before it are taken back."""
@@ -121,13 +122,19 @@ class Changes:
     def _make(self, step: Step, mode: int | None) -> None:
         target = resolved(step.path)
         old, new = _data(step.before), _data(step.after)
-        number = self._history.add(target, Edit.between(old, new, mode))
+        number = self._history.add(target, Edit.between(old, new, mode, digest=self._digest))
         try:
             self.write(target, old, new, mode=mode)
         except BaseException:
             self._history.drop(target, number)
             raise
         self._history.confirm(target, number)
+
+    def _digest(self, content: bytes | None) -> bytes | None:
+        """The digest of a content; that of the newest is known when the next edit begins there."""
+        if content is None or content is not self._newest[0]:
+            self._newest = (content, digest(content))
+        return self._newest[1]
 
     def _unmake(self, step: Step, mode: int | None) -> None:
         target = resolved(step.path)

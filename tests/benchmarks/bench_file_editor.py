@@ -1,5 +1,6 @@
 """How fast are views and edits of large files? `python -m tests.benchmarks.bench_file_editor`"""
 
+import os
 import statistics
 import tempfile
 import time
@@ -55,12 +56,20 @@ def measurements(
         old = f"line {next(rounds):07d} the"
         call("str_replace", old_str=old, new_str=old.upper())
 
+    data = path.read_bytes()
+    yield "(write and fsync alone)", timed(lambda: write_and_sync(path.with_suffix(".other"), data))
     yield "view", timed(lambda: call("view"))
     last = min(deep + 99, lines)
     yield "view 100 lines", timed(lambda: call("view", view_range=[deep, last]))
     yield "str_replace", timed(replace)
     yield "insert", timed(lambda: call("insert", insert_line=lines // 3, new_str="a new line"))
     yield "undo_edit", timed(lambda: call("undo_edit"))
+
+
+def write_and_sync(path: Path, data: bytes) -> None:
+    with path.open("wb", buffering=0) as file:
+        file.write(data)
+        os.fsync(file.fileno())
 
 
 def timed(work: Callable[[], None]) -> list[float]:
