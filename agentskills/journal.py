@@ -52,8 +52,8 @@ class Entry:
         """Whether the content is neither old nor new, and each of its bytes is of one of them."""
         if content in (self.old, self.new):
             return False
-        longest = max(len(self.old), len(self.new))
-        return len(content) <= longest and all(
+        shortest, longest = sorted((len(self.old), len(self.new)))
+        return shortest <= len(content) <= longest and all(
             _is_mixture(*(data[at : at + _BLOCK] for data in (content, self.old, self.new)))
             for at in range(0, len(content), _BLOCK)
         )

@@ -14,7 +14,7 @@ from agentskills.disk import MAX_FILE_BYTES, read_bytes, resolved
 from agentskills.editing import FileText, new_file, printable
 from agentskills.errors import CannotRead, CannotWrite, EditingError, FileTooLarge
 from oh_kernel.events import Action, ImageContent, Observation, TextContent, ToolAnnotations
-from oh_kernel.tools.base import Preview, Tool, ToolContext, ToolExecutor, clip
+from oh_kernel.tools.base import Preview, Tool, ToolContext, clip
 from oh_kernel.tools.excerpts import folder_listing
 from oh_kernel.tools.file_answers import (
     MAX_CHARS,
@@ -28,6 +28,7 @@ from oh_kernel.tools.file_answers import (
     listing,
     told,
 )
+from oh_kernel.tools.file_tool import FileToolExecutor, lock_keys, text_of
 from oh_kernel.tools.files import Files, Step
 
 IMAGE_SUFFIXES = {".png", ".jpg", ".jpeg", ".gif", ".webp", ".bmp"}
@@ -67,12 +68,8 @@ class FileEditorObservation(Observation):
     new_content: str | None = None
 
 
-class FileEditorExecutor(ToolExecutor[FileEditorAction, FileEditorObservation]):
-    """Views and edits files. To be used on one thread at a time.
-
-    `files` is what it shares with the other file tools of its conversation. With
-    `allowed_edits_files` it edits these files and no others.
-    """
+class FileEditorExecutor(FileToolExecutor[FileEditorAction, FileEditorObservation]):
+    """Views and edits files. With `allowed_edits_files` it edits these files and no others."""
 
     def __init__(
         self,
@@ -83,19 +80,15 @@ class FileEditorExecutor(ToolExecutor[FileEditorAction, FileEditorObservation]):
         max_file_bytes: int = MAX_FILE_BYTES,
         allowed_edits_files: Sequence[str | Path] | None = None,
     ) -> None:
-        super().__init__(workspace)
-        self.files = files or Files(
-            workspace, allowed_folders=allowed_folders, max_file_bytes=max_file_bytes
+        super().__init__(
+            workspace, files=files, allowed_folders=allowed_folders, max_file_bytes=max_file_bytes
         )
         self._only: list[Path] | None = None
         if allowed_edits_files is not None:
             self._only = sorted(resolved(path) for path in allowed_edits_files)
 
     def resources(self, action: FileEditorAction) -> tuple[str, ...]:
-        try:
-            return (f"file:{resolved(self.files.locate(action.path))}",)
-        except EditingError:
-            return ()  # no file can have this path
+        return lock_keys([self.files.locate(action.path)])
 
     async def run(self, action: FileEditorAction, context: ToolContext) -> FileEditorObservation:
         try:
@@ -117,11 +110,7 @@ class FileEditorExecutor(ToolExecutor[FileEditorAction, FileEditorObservation]):
             after = self._after(action, path, before)
         except (Refused, EditingError):
             return None
-        return Preview(path, _text_of(before), printable(after.text))
-
-    def revert(self, path: Path, old_text: str | None, new_text: str | None) -> str | None:
-        """Take back an applied edit that a person rejects; the reason why not, if it cannot be."""
-        return self.files.revert(path, old_text, new_text)
+        return Preview(path, text_of(before), printable(after.text))
 
     def _carried_out(self, action: FileEditorAction, path: Path) -> FileEditorObservation:
         match action.command:
@@ -291,13 +280,9 @@ def _changed(
         command=command,
         path=printable(str(path)),
         prev_exist=before is not None,
-        old_content=_text_of(before),
-        new_content=_text_of(after),
+        old_content=text_of(before),
+        new_content=text_of(after),
     )
-
-
-def _text_of(file: FileText | None) -> str | None:
-    return None if file is None else printable(file.text)
 
 
 def _is_there(path: Path) -> bool:
