@@ -147,7 +147,7 @@ async def _joined(room: Room) -> "WebSocketClientConnection":
     host = f"[{server.host}]" if ":" in server.host else server.host
     request = HTTPRequest(
         f"{'wss' if server.is_secure else 'ws'}://{host}:{server.port}{server.base_url}"
-        f"api/collaboration/room/{quote(room.room_id)}?sessionId={quote(room.session_id)}",
+        f"api/collaboration/room/{room.room_id}?sessionId={quote(room.session_id)}",
         headers=server.headers,
         validate_cert=False,  # certificates are made out to other names than loopback
         connect_timeout=TIMEOUT_S,

@@ -96,7 +96,8 @@ class Room:
 
     @property
     def room_id(self) -> str:
-        return f"json:notebook:{self.file_id}"
+        """Its name in addresses, where the server does not expect the colons to be quoted."""
+        return f"json:notebook:{quote(self.file_id)}"
 
 
 @dataclass(frozen=True)
@@ -124,7 +125,7 @@ def running_servers(folder: Path) -> Iterator[Server]:
     for file in sorted(folder.glob("jpserver-*.json")):
         try:
             server = _server(json.loads(file.read_text("utf-8")))
-        except (OSError, ValueError, KeyError, TypeError):
+        except (OSError, ValueError, KeyError, TypeError, AttributeError):
             continue  # being written, or of another kind
         if server is not None:
             yield server
@@ -180,7 +181,7 @@ def _is_inhabited(room: Room) -> bool:
     """
     api = "collaboration/fork"
     body = {"synchronize": False, "title": "", "description": ""}
-    status, answer = room.server.ask("PUT", f"{api}/{quote(room.room_id)}", body)
+    status, answer = room.server.ask("PUT", f"{api}/{room.room_id}", body)
     if status != 201 or not isinstance(answer, dict):
         return False
     room.server.ask("DELETE", f"{api}/{quote(str(answer['fork_roomid']))}?merge=false")
