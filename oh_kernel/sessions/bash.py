@@ -505,7 +505,7 @@ class BashSession:
     ) -> Outcome:
         over = ending not in ("quiet", "timeout")
         capture = self._output.take(over=over)
-        if self._on_output is not None and (rest := self._output.rest_of_live()):
+        if self._on_output is not None and (rest := self._output.last_news()):
             self._on_output(rest)
         replaced, self._replaced = replaced or self._replaced, ""
         remarks, self._remarks = tuple(self._remarks), []

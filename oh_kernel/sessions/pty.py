@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from oh_kernel.errors import SessionError
+from oh_kernel.sessions.screen import COLUMNS, ROWS
 
-ROWS, COLUMNS = 50, 120
 _READ_BYTES = 65_536
 _HANGUP_GRACE_S = 0.5
 _REAP_S = 1.0

@@ -1,15 +1,22 @@
 """What would a person read of the raw bytes that programs send to a terminal?
 
-There is no grid of rows and columns: long lines stay whole. What moves the cursor within one line
-(backspace, erase) is followed, and what comes after a carriage return replaces the line, so that a
-progress bar is read as its last frame, without the rest of a longer one. Colours, titles, queries
-and every other escape sequence are dropped.
+Long lines stay whole. What moves the cursor within one line (backspace, erase) is followed, and
+what comes after a carriage return replaces the line, so that a progress bar is read as its last
+frame, without the rest of a longer one. Colours, titles, queries and other escape sequences are
+dropped. Once a program moves between lines, there is a grid of rows and columns (see `grid`) until
+it writes on as if there were none.
 """
 
 from __future__ import annotations
 
 import codecs
 import re
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from oh_kernel.sessions.grid import Grid
+
+ROWS, COLUMNS = 50, 120
 
 # Programs' own NULs and SOHs are dropped first, so these two can stand for "erase in line".
 _ERASE_TO_END = "\x00"
@@ -24,16 +31,24 @@ _ESCAPE = re.compile(
     r")"
 )
 # Control bytes that mean nothing here. They are never part of a UTF-8 sequence; BEL ends titles.
-_NOISE = bytes({*range(0x20), 0x7F} - set(b"\a\b\t\n\r\x1b"))
+_NOISE = bytes({*range(0x20), 0x7F} - set(b"\a\b\t\n\r\x0e\x0f\x1b"))
+# What makes a grid necessary: going to another line or far to the right, editing lines, a screen of
+# its own. Not among them is what line mode does as well, such as going back to the first column.
+_ADDRESSING = re.compile(
+    r"\x1b(?:\[(?:[\d;]*[ABCEFHLMPSTX`@bdfr]|[023]?J|(?:0*[2-9]|0*1\d)\d*G|\?(?:47|1047|1049)h)|[78M]|[()]0)"
+)
 _NEWLINE = re.compile(r"\r+\n")
 _MOVING = "\r\b" + _ERASE_TO_END + _ERASE_LINE
 _MOVES = re.compile(f"([{_MOVING}])")
 _UNFINISHED_MAX_CHARS = 65_536
 _LINE_MAX_CHARS = 65_536
+# What a program may still go back to, as lines and at most so many characters.
+_WINDOW_LINES = ROWS - 1
+_WINDOW_MAX_CHARS = 16_384
 
 
 class Decoder:
-    """Turns bytes, in pieces cut anywhere, into text with only `\\n`, `\\t`, `\\r` and `\\b` left.
+    """Turns bytes, in pieces cut anywhere, into text with whole escape sequences.
 
     Invalid UTF-8 becomes U+FFFD. A sequence that a piece ends within waits for the next piece.
     """
@@ -46,45 +61,125 @@ class Decoder:
         """The text that is certain once `data` has come in."""
         text = self._held + self._utf8.decode(data.translate(None, _NOISE))
         text, self._held = _split_unfinished(text)
-        return _plain(text)
+        return text
 
     def flush(self) -> str:
         """What was waiting for its rest, which did not come."""
         text = self._held + self._utf8.decode(b"", final=True)
         self._held = ""
-        return _plain(text)
+        return text
+
+
+class Said(NamedTuple):
+    """`text` can no longer change; `news` is for a live view, which follows `\\r` itself."""
+
+    text: str
+    news: str
 
 
 class Screen:
-    """The readable text of a stream: whole lines as they end, the unfinished one on request."""
+    """The readable text of a stream: what is settled as it comes, and the rest on request."""
 
     def __init__(self) -> None:
         self._decoder = Decoder()
+        self._window = ""  # lines that ended and may still be gone back to
         self._line = ""
         self._column = 0
         self._returned = False
+        self._grid: Grid | None = None
+        self._shown = ""  # of what the grid began with
 
-    def feed(self, data: bytes) -> tuple[str, str]:
-        """(lines that ended, the same news for a live view, which follows `\\r` itself)."""
+    def feed(self, data: bytes) -> Said:
+        """What `data` settled, and the news in it."""
         text = self._decoder.feed(data)
-        return self._write(text), text.replace(_ERASE_TO_END, "").replace(_ERASE_LINE, "")
+        if self._grid is not None:
+            return self._draw(text)
+        drawn = _ADDRESSING.search(text) if "\x1b" in text else None
+        if drawn is None:
+            return self._write_on(_plain(text))
+        before = self._write_on(_plain(text[: drawn.start()]))
+        after = self._draw(text[drawn.start() :])
+        return Said(before.text + after.text, before.news + after.news)
 
-    def take_line(self) -> str:
-        """The unfinished line, which is thereby read: its rest comes as text of its own."""
+    def take(self) -> Said:
+        """What is not settled, and is thereby read: what follows comes as text of its own."""
+        if self._grid is not None:
+            told = self._grid.take()
+            return Said(told, self._unshown(told))
+        window, self._window = self._window, ""
+        return Said(window + self._end_line(), "")
+
+    def flush(self) -> Said:
+        """Everything that is left, at the end of a program's output."""
+        rest = self._decoder.flush()
+        last = self._draw(rest) if self._grid is not None else self._write_on(_plain(rest))
+        left = self.take()
+        self._grid, self._shown = None, ""
+        return Said(last.text + left.text, last.news + left.news)
+
+    # On a grid
+
+    def _draw(self, text: str) -> Said:
+        """Draw `text`; back to lines once it might as well have been written in lines."""
+        grid = self._grid = self._grid or self._new_grid()
+        told = grid.write(text)
+        news = self._unshown(told)
+        if grid.is_plain:
+            left = grid.take()
+            news += self._unshown(left)
+            *lines, self._line = left.split("\n")
+            self._window = "".join(line + "\n" for line in lines)
+            self._column, self._returned = len(self._line), False
+            self._grid, self._shown = None, ""
+        return Said(told, news)
+
+    def _new_grid(self) -> Grid:
+        from oh_kernel.sessions.grid import Grid  # rarely needed
+
+        grid = Grid(ROWS, COLUMNS)
+        self._shown = self._window + self._line
+        grid.write(self._shown.replace("\n", "\r\n"))
+        grid.write(f"\r\x1b[{self._column}C" if self._column < len(self._line) else "")
+        self._window = ""
+        self._end_line()
+        return grid
+
+    def _unshown(self, told: str) -> str:
+        """`told` without the lines at its beginning that a live view has had."""
+        if not told:
+            return ""
+        shown, self._shown = self._shown, ""
+        at = 0
+        for line in shown.splitlines(keepends=True):
+            if not told.startswith(line, at):
+                break
+            at += len(line)
+        return told[at:]
+
+    # In lines
+
+    def _write_on(self, plain: str) -> Said:
+        settled = self._settle(self._write(plain))
+        return Said(settled, plain.replace(_ERASE_TO_END, "").replace(_ERASE_LINE, ""))
+
+    def _settle(self, ended: str) -> str:
+        """Of the lines that have ended, those that nothing will go back to."""
+        lines = self._window + ended
+        cut = _start_of_last(lines, _WINDOW_LINES, _WINDOW_MAX_CHARS) if ended else 0
+        self._window = lines[cut:]
+        return lines[:cut]
+
+    def _end_line(self) -> str:
         line, self._line, self._column, self._returned = self._line, "", 0, False
         return line
-
-    def flush(self) -> str:
-        """Everything that is left, at the end of a program's output."""
-        return self._write(self._decoder.flush()) + self.take_line()
 
     def _write(self, text: str) -> str:
         if self._column == len(self._line) and not any(move in text for move in _MOVING):
             ended, newline, rest = text.rpartition("\n")
-            ended = self.take_line() + ended + newline if newline else ""
+            ended = self._end_line() + ended + newline if newline else ""
             return ended + self._type(rest)
         *lines, last = text.split("\n")
-        ended = "".join(self._move(line) + self.take_line() + "\n" for line in lines)
+        ended = "".join(self._move(line) + self._end_line() + "\n" for line in lines)
         return ended + self._move(last)
 
     def _move(self, text: str) -> str:
@@ -104,12 +199,12 @@ class Screen:
 
     def _type(self, text: str) -> str:
         if self._returned and text:
-            self.take_line()
+            self._end_line()
         end = self._column + len(text)
         self._line = self._line[: self._column] + text + self._line[end:]
         self._column = end
         # A line without an end must not fill the memory; its beginning is settled.
-        return self.take_line() if len(self._line) > _LINE_MAX_CHARS else ""
+        return self._end_line() if len(self._line) > _LINE_MAX_CHARS else ""
 
 
 def readable(data: bytes) -> str:
@@ -119,7 +214,20 @@ def readable(data: bytes) -> str:
     'get 99%\\nred'
     """
     screen = Screen()
-    return screen.feed(data)[0] + screen.flush()
+    return screen.feed(data).text + screen.flush().text
+
+
+def _start_of_last(lines: str, count: int, max_chars: int) -> int:
+    """Where the last `count` of the lines begin, or fewer that have no more than `max_chars`."""
+    earliest = 0
+    if len(lines) > max_chars:
+        earliest = lines.find("\n", len(lines) - max_chars) + 1 or len(lines)
+    at = len(lines)
+    for _ in range(count + 1):
+        at = lines.rfind("\n", earliest, at)
+        if at < 0:
+            return earliest
+    return at + 1
 
 
 def _split_unfinished(text: str) -> tuple[str, str]:
@@ -139,7 +247,7 @@ def _plain(text: str) -> str:
     if "\x1b" in text:
         # An ESC that begins nothing (bytes of a binary file) is dropped by itself.
         text = _ESCAPE.sub(_meaning, text).replace("\x1b", "")
-    text = text.replace("\a", "").replace("\r\n", "\n")
+    text = text.replace("\a", "").replace("\x0e", "").replace("\x0f", "").replace("\r\n", "\n")
     return _NEWLINE.sub("\n", text) if "\r\n" in text else text
 
 

@@ -20,6 +20,7 @@ class ShellOutput:
         self._own_folder: tempfile.TemporaryDirectory[str] | None = None
         self._capture = Capture(self._new_file)
         self._screen = Screen()
+        self._news = ""
         self._kept_mask = StreamMask()
         self._live_mask = StreamMask()
 
@@ -31,26 +32,28 @@ class ShellOutput:
 
     def feed(self, data: bytes) -> str:
         """Keep `data`; the news in it for a live view."""
-        settled, live = self._screen.feed(data)
-        if settled:
-            self._capture.add(self._kept_mask.feed(settled))
-        return self._live_mask.feed(live)
+        said = self._screen.feed(data)
+        if said.text:
+            self._capture.add(self._kept_mask.feed(said.text))
+        return self._live_mask.feed(said.news)
 
     def take(self, *, over: bool) -> Capture:
         """What has come since the last time; `over`: nothing more of this command will."""
-        rest = self._screen.flush() if over else self._screen.take_line()
-        self._capture.add(self._kept_mask.feed(rest) + self._kept_mask.flush())
+        said = self._screen.flush() if over else self._screen.take()
+        self._news = self._live_mask.feed(said.news) + self._live_mask.flush()
+        self._capture.add(self._kept_mask.feed(said.text) + self._kept_mask.flush())
         capture, self._capture = self._capture, Capture(self._new_file)
         capture.close()
         return capture
 
-    def rest_of_live(self) -> str:
-        """What the live view was not told yet, since it might have become a secret."""
-        return self._live_mask.flush()
+    def last_news(self) -> str:
+        """What a live view was not told when it came: a drawn screen, what might be a secret."""
+        news, self._news = self._news, ""
+        return news
 
     def drop_line(self) -> None:
         """Forget the line that has no end yet."""
-        self._screen.take_line()
+        self._screen.take()
 
     def forget(self) -> None:
         """Start anew, for another shell."""

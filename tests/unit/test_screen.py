@@ -47,21 +47,20 @@ def test_pieces_may_be_cut_anywhere() -> None:
     )
     for cut in range(len(data)):
         screen = Screen()
-        text = screen.feed(data[:cut])[0] + screen.feed(data[cut:])[0] + screen.flush()
+        text = screen.feed(data[:cut])[0] + screen.feed(data[cut:])[0] + screen.flush().text
         assert text == "get 99%\nred 日\nx\nend\n", cut
 
 
 def test_one_byte_at_a_time() -> None:
     screen = Screen()
     data = "a\r\n\x1b[31mé\x1b[0m\r\n10%\r20%".encode()
-    assert "".join(screen.feed(bytes([b]))[0] for b in data) + screen.flush() == "a\né\n20%"
+    assert "".join(screen.feed(bytes([b]))[0] for b in data) + screen.flush().text == "a\né\n20%"
 
 
 def test_unfinished_line_is_given_once() -> None:
     screen = Screen()
-    assert screen.feed(b"done\r\nPassword: ")[0] == "done\n"
-    assert screen.take_line() == "Password: "
-    assert screen.feed(b"\r\nok\r\n")[0] == "\nok\n"
+    assert screen.feed(b"done\r\nPassword: ")[0] + screen.take().text == "done\nPassword: "
+    assert screen.feed(b"\r\nok\r\n")[0] + screen.take().text == "\nok\n"
 
 
 def test_live_text_keeps_carriage_returns_and_no_escapes() -> None:
@@ -78,7 +77,70 @@ def test_endless_progress_keeps_one_frame() -> None:
     screen = Screen()
     for n in range(10_000):
         assert screen.feed(b"\rstep %d" % n)[0] == ""
-    assert screen.take_line() == "step 9999"
+    assert screen.take().text == "step 9999"
+
+
+def test_lines_are_settled_once_nothing_can_go_back_to_them() -> None:
+    screen = Screen()
+    settled = "".join(screen.feed(b"line %d\r\n" % n)[0] for n in range(1000))
+    assert settled == "".join(f"line {n}\n" for n in range(951))
+    assert settled + screen.flush().text == "".join(f"line {n}\n" for n in range(1000))
+
+
+@pytest.mark.parametrize(
+    ("data", "text"),
+    [
+        (b"one\r\ntwo\r\n\x1b[2A\x1b[2KONE\r\n\x1b[1Bthree\r\n", "ONE\ntwo\nthree\n"),
+        (b"a: 1%\r\nb: 1%\r\n\x1b[Aa\x1b[A\ra: 9%\r\nb: 9%\r\nend\r\n", "a: 9%\nb: 9%\nend\n"),
+        (b"old\r\n\x1b[H\x1b[2J\x1b[3Jnew\r\n", "new\n"),
+        (b"\x1b[2J\x1b[3;5Hthird\x1b[1;1Hfirst", "first\n\n    third"),
+        (b"[ \x1b[10Cright\x1b[3Gleft\r\n", "[ left      right\n"),
+        (b"\x1b[60Gfar\r\n", " " * 59 + "far\n"),
+        (b"abcdef\x1b[1;3H\x1b[2P\x1b[1;2H\x1b[1@\x1b[1;9Hx", "a bef   x"),
+        (b"1\r\n2\r\n3\x1b[2;1H\x1b[Lnew\x1b[1;1H\x1b[M", "new\n2\n3"),
+        (b"\x1b(0lqk\x1b(B\x1b[2;1H\x0e~", "\u250c\u2500\u2510\n~"),
+        (b"\x1b[Hab\x1b[3bc", "abbbbc"),
+        (
+            b"before\r\n\x1b[?1049h\x1b[Hinside\x1b[50;1H\x1b[?1049lafter\r\n",
+            "before\ninside\nafter\n",
+        ),
+        ("\x1b[H日本\x1b[1;3Hx\x1b[2;1He\u0301!".encode(), "日x\ne\u0301!"),
+        (b"\x1b[2;4r\x1b[4;1Ha\r\nb\x1b[r\x1b[1;1Htop", "top\n\na\nb"),
+        (b"\x1b[H" + b"w" * 300 + b"\r\n", "w" * 300 + "\n"),
+        (b"\x1b[H" + b"\r\n".join(b"%d" % n for n in range(200)), "\n".join(map(str, range(200)))),
+    ],
+)
+def test_programs_that_move_about_leave_a_readable_screen(data: bytes, text: str) -> None:
+    assert readable(data) == text
+    screen = Screen()
+    pieces = "".join(screen.feed(data[at : at + 1])[0] for at in range(len(data)))
+    assert pieces + screen.flush().text == text
+
+
+def test_a_screen_is_told_again_only_when_it_has_changed() -> None:
+    screen = Screen()
+    screen.feed(b"\x1b[?1049h\x1b[H\x1b[2Jload 1\r\nidle")
+    assert screen.take().text == "load 1\nidle\n"
+    assert screen.take().text == ""
+    screen.feed(b"\x1b[1;6H2")
+    assert screen.take().text == "load 2\nidle\n"
+    assert screen.feed(b"\x1b[?1049l")[0] == ""
+
+
+def test_rows_that_were_told_are_not_told_when_they_scroll() -> None:
+    screen = Screen()
+    screen.feed(b"\x1b[Hone\r\ntwo\r\n")
+    assert screen.take().text == "one\ntwo\n"
+    text = screen.feed(b"".join(b"%d\r\n" % n for n in range(100)))[0] + screen.flush().text
+    assert text == "".join(f"{n}\n" for n in range(100))
+
+
+def test_text_is_written_line_by_line_again_after_a_movement() -> None:
+    screen = Screen()
+    screen.feed(b"a\r\nb\r\n\x1b[A\x1b[2Kc\r\n")
+    long = "x" * 1000
+    screen.feed(f"{long}\r\n".encode())
+    assert screen.flush().text == f"a\nc\n{long}\n"
 
 
 def test_unclosed_string_sequence_does_not_swallow_everything() -> None:
