@@ -344,6 +344,8 @@ WRONG = st.sampled_from(
 )
 
 
+@pytest.mark.repeated
+@pytest.mark.timeout(1800)
 @settings(max_examples=count(60, long=2_000), deadline=None)
 @given(SECTIONS, WRONG, st.integers(0, 6))
 def test_a_patch_that_fails_anywhere_leaves_all_files(
@@ -365,6 +367,8 @@ def test_a_patch_that_fails_anywhere_leaves_all_files(
     assert content(workspace) == before
 
 
+@pytest.mark.repeated
+@pytest.mark.timeout(1800)
 @settings(max_examples=count(60, long=2_000), deadline=None)
 @given(st.lists(st.sampled_from(["+x", "-1", " 1", "@@", "", "*** End of File", "?"]), max_size=6))
 def test_only_told_errors_leave_the_tool(

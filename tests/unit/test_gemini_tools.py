@@ -273,6 +273,8 @@ PIECE = st.text(st.sampled_from("ab\né"), max_size=3)
 CRLF = st.sampled_from(["\n", "\r\n"])
 
 
+@pytest.mark.repeated
+@pytest.mark.timeout(1800)
 @settings(max_examples=count(200, long=10_000), deadline=None)
 @given(st.lists(PIECE, max_size=8), PIECE.filter(bool), PIECE, CRLF, st.booleans())
 def test_an_edit_equals_replace_and_keeps_every_other_byte(

@@ -167,6 +167,8 @@ def patch_body(old: list[str], new: list[str], context: int) -> str:
     return "\n".join(rows)
 
 
+@pytest.mark.repeated
+@pytest.mark.timeout(1800)
 @settings(max_examples=count(300, long=20_000), deadline=None)
 @given(
     st.lists(LINE, min_size=1, max_size=12),
