@@ -11,6 +11,8 @@ from playwright.sync_api import Browser, expect, sync_playwright
 
 from tests.browser.lab import CHROMIUM_FLAGS, Lab, NotebookPage, find_chromium
 
+# What is expected comes soon; this is for a machine that does much else.
+expect.set_options(timeout=30_000)
 MISSING = (
     "No browser found: set OH_CHROMIUM or run `apt-get install -y chromium`"
     " (elsewhere: install Chromium or Chrome)."

@@ -6,7 +6,6 @@ import json
 import os
 import re
 import shutil
-import socket
 import subprocess
 import sys
 import time
@@ -18,6 +17,8 @@ from typing import Any, Literal
 
 import nbformat
 from playwright.sync_api import Locator, Page, expect
+
+from tests.ports import free_port
 
 TOKEN = "browser-tests"
 START_TIMEOUT_S = 60
@@ -56,7 +57,7 @@ class Lab:
         self.folder = home / "work"
         self.folder.mkdir(parents=True)
         self._log_path = home / "server.log"
-        self._port = _free_port()
+        self._port = free_port()
         self.base = f"http://127.0.0.1:{self._port}"
         self._environment = _environment(home)
         self._process: subprocess.Popen[bytes] | None = None
@@ -141,7 +142,7 @@ class NotebookPage:
         self.cell(index).locator(".cm-content").click()
         self.page.keyboard.press("Control+Enter")
         prompt = self.cell(index).locator(".jp-InputPrompt")
-        expect(prompt).not_to_have_text("[ ]:", timeout=10_000)
+        expect(prompt).not_to_have_text("[ ]:")
 
     def run_all(self) -> None:
         """Run every cell without waiting for the end."""
@@ -174,15 +175,15 @@ class NotebookPage:
 
     def save(self) -> None:
         self.page.keyboard.press("Control+s")
-        expect(self.page.locator(".jp-mod-dirty.lm-TabBar-tab")).to_have_count(0, timeout=20_000)
+        expect(self.page.locator(".jp-mod-dirty.lm-TabBar-tab")).to_have_count(0)
 
     def theme(self, theme: Literal["light", "dark"]) -> None:
         self.page.emulate_media(color_scheme=theme)
         is_light = "true" if theme == "light" else "false"
         body = self.page.locator("body")
-        expect(body).to_have_attribute("data-jp-theme-light", is_light, timeout=20_000)
+        expect(body).to_have_attribute("data-jp-theme-light", is_light)
         # A change of theme is hidden behind the splash for a moment.
-        expect(self.page.locator("#jupyterlab-splash")).to_have_count(0, timeout=20_000)
+        expect(self.page.locator("#jupyterlab-splash")).to_have_count(0)
 
     def screenshots(self, stem: Path) -> None:
         """Write STEM-light.png and STEM-dark.png."""
@@ -235,9 +236,3 @@ def _write_settings(config: Path) -> None:
     folder.mkdir(parents=True)
     for name, values in SETTINGS.items():
         (folder / f"{name}.jupyterlab-settings").write_text(json.dumps(values))
-
-
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])

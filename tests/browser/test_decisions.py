@@ -52,18 +52,18 @@ def test_an_edit_waits_for_accept_and_a_command_is_rejected(
     output = notebook.output(0)
 
     accept = output.get_by_role("button", name="Accept edit of mean.py")
-    expect(accept).to_be_visible(timeout=30_000)
+    expect(accept).to_be_visible()
     assert source.read_text() == OLD
     notebook.screenshots(images / "waiting")
     accept.click()
 
     reject = output.get_by_role("button", name="Reject the command touch touched")
-    expect(reject).to_be_visible(timeout=15_000)
+    expect(reject).to_be_visible()
     assert source.read_text() == OLD.replace("(len(values) - 1)", "len(values)")
     output.get_by_label("Reason to reject the command touch touched").fill("no traces")
     reject.click()
 
-    expect(output).to_contain_text("the trace was not wanted", timeout=15_000)
+    expect(output).to_contain_text("the trace was not wanted")
     notebook.wait_done(0)
     assert not (lab.folder / "touched").exists()
     expect(output.get_by_role("button")).to_have_count(0)
@@ -92,12 +92,12 @@ def test_an_applied_edit_is_taken_back_by_reject(lab: Lab, notebook: NotebookPag
     notebook.run(0)
     output = notebook.output(0)
     reject = output.get_by_role("button", name="Reject edit of mean.py")
-    expect(reject).to_be_visible(timeout=30_000)
+    expect(reject).to_be_visible()
     reject.click()
     expect(output.get_by_role("region", name="Edit of mean.py")).to_contain_text("taken back")
     assert source.read_text() == OLD
     (lab.folder / "go").touch()
-    expect(output).to_contain_text("Understood.", timeout=15_000)
+    expect(output).to_contain_text("Understood.")
 
 
 def test_review_opens_the_edits_of_a_turn_again(lab: Lab, notebook: NotebookPage) -> None:
@@ -119,6 +119,6 @@ def test_review_opens_the_edits_of_a_turn_again(lab: Lab, notebook: NotebookPage
     expect(output.get_by_role("region", name="Edit of mean.py")).to_contain_text("taken back")
     assert source.read_text() == OLD
     notebook.run(2)  # the next turn tells the model, and ends the review
-    expect(notebook.output(2)).to_contain_text("I see.", timeout=15_000)
+    expect(notebook.output(2)).to_contain_text("I see.")
     expect(output.get_by_role("button")).to_have_count(0)
     expect(output).to_contain_text("taken back")

@@ -24,7 +24,8 @@ async def play():
     transcript = Transcript(get_ipython().kernel.bridge.publish)
     try:
         transcript.begin("asking the model")
-        await asyncio.sleep(1.5)
+        while not Path("seen").exists():
+            await asyncio.sleep(0.05)
         for word in "I will look at the workspace first.".split(" "):
             transcript.delta(TextDelta(word + " "))
             await asyncio.sleep(0.05)
@@ -45,7 +46,8 @@ def test_a_turn_is_shown_as_it_goes_and_stays_after_reload(
     notebook.open("turn.ipynb")
     notebook.run(0)
     output = notebook.output(0)
-    expect(output.get_by_role("status")).to_contain_text("asking the model", timeout=15_000)
+    expect(output.get_by_role("status")).to_contain_text("asking the model")
+    (lab.folder / "seen").touch()
     expect(output).to_contain_text("I will look")
     notebook.wait_done(0)
     expect(output.get_by_role("status")).to_have_count(0)
@@ -61,7 +63,7 @@ def test_a_turn_is_shown_as_it_goes_and_stays_after_reload(
 
     notebook.page.reload()
     again = notebook.output(0)
-    expect(again).to_contain_text("Fixed the typo and added new.py.", timeout=30_000)
+    expect(again).to_contain_text("Fixed the typo and added new.py.")
     fold = again.locator("summary", has_text="list workspace files")
     expect(again.get_by_text("ls -la")).not_to_be_visible()
     fold.click()

@@ -15,8 +15,11 @@ from typing import Any
 from jupyter_client.blocking.client import BlockingKernelClient
 from jupyter_client.manager import KernelManager
 
+from tests.ports import free_port
+
 OPENHANDS = [sys.executable, "-P", "-m", "oh_kernel", "-f", "{connection_file}"]
 PLAIN = [sys.executable, "-m", "ipykernel_launcher", "-f", "{connection_file}"]
+CHANNELS = ("shell", "iopub", "stdin", "control", "hb")
 # What is waited for comes in milliseconds; this is for a machine that does much else.
 DEADLINE_S = 30.0
 
@@ -169,7 +172,9 @@ def running_kernel(
     # The kernel would take it that it runs inside pytest, and not redirect its descriptors.
     inherited = {name: value for name, value in os.environ.items() if name != "PYTEST_CURRENT_TEST"}
     manager = KernelManager(
-        connection_file=str(folder / "runtime" / f"kernel-{time.time_ns()}.json")
+        connection_file=str(folder / "runtime" / f"kernel-{time.time_ns()}.json"),
+        cache_ports=False,
+        **{f"{channel}_port": free_port() for channel in CHANNELS},
     )
     assert manager.kernel_spec is not None
     manager.kernel_spec.argv = list(argv)

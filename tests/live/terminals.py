@@ -8,6 +8,9 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pexpect
+import psutil
+
+from tests.live.agent_kernel import wait_until
 
 PROMPT = r"In \[\d+\]: "
 BIN = Path(sys.executable).parent
@@ -38,6 +41,15 @@ class Terminal:
     def type(self, *lines: str) -> None:
         for line in lines:
             self.child.sendline(line)
+
+    def interrupt(self) -> None:
+        """Press C-c once the program waits.
+
+        One that has shown what it will read, but does not read yet, would sleep through it.
+        """
+        program = psutil.Process(self.child.pid)
+        wait_until(lambda: program.status() == psutil.STATUS_SLEEPING)
+        self.child.sendintr()
 
     def run(self, cell: str) -> str:
         """Type a cell and wait for the next prompt; what appeared meanwhile."""

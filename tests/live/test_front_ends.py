@@ -272,7 +272,7 @@ def test_ctrl_c_stops_a_question_in_a_terminal(
 
 
 def check_stopped(opened: Terminal) -> None:
-    opened.child.sendintr()
+    opened.interrupt()
     stopped = opened.end()
     assert stopped.count("stopped by you") == 1
     assert stopped.count("■ ") + stopped.count("✗ ") == 1, stopped  # the call, once
