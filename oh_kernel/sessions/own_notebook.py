@@ -28,15 +28,18 @@ class OwnNotebook:
         return Path(told) if isinstance(told, str) else self._named
 
     async def add_cell_below(self, source: str) -> bool:
-        """Have a new cell stand below the running one when that ends; False if nobody shows it.
+        """Have a new cell stand below the running one when that ends; False if none will.
 
         Front ends take one such cell, so a further source in the same run is joined to the first.
         """
         if getattr(self._shell, "payload_manager", None) is None:
             return False  # a terminal: its next input is the user's own
         work = main_thread.submit(self._add(source))
-        async with asyncio.timeout(_MAIN_THREAD_S):
-            await asyncio.wrap_future(work)
+        try:
+            async with asyncio.timeout(_MAIN_THREAD_S):
+                await asyncio.wrap_future(work)
+        except TimeoutError:  # it will not be done later, either
+            return False
         return True
 
     def _add(self, source: str) -> Callable[[], None]:

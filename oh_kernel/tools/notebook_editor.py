@@ -21,38 +21,33 @@ from oh_kernel.tools.base import Preview, Tool, ToolContext, ToolExecutor, clip
 from oh_kernel.tools.changes import Step
 from oh_kernel.tools.files import Files
 from oh_kernel.tools.live_notebook import CannotShare, live_notebook
-from oh_kernel.tools.notebook_changes import source_of
+from oh_kernel.tools.notebook_answers import (
+    CANNOT_SHARE,
+    EDITED_LIVE,
+    HAS_MARK,
+    MAX_CHARS,
+    OPEN_AND_SHARED,
+    OPEN_UNSHARED,
+    SUGGESTED,
+    pictures,
+    read_again,
+    refusal,
+    script,
+    view,
+)
 from oh_kernel.tools.notebook_format import (
     POINTER,
     NotANotebook,
-    flaw,
     new_notebook,
     read_notebook,
 )
-from oh_kernel.tools.notebook_plan import CannotEdit, CellType, find_cell, planned
-from oh_kernel.tools.notebook_view import cell_view, outputs_of, percent_text, whole_view
+from oh_kernel.tools.notebook_plan import CannotEdit, CellType, planned
 from oh_kernel.tools.open_notebooks import (
     NoAnswer,
     Room,
     Whereabouts,
     find_open,
     runtime_folder,
-)
-from oh_kernel.tools.output_text import model_images
-
-MAX_CHARS = 16_000
-"""Characters of an answer, titles and notices included."""
-
-OPEN_AND_SHARED = "It is open in Jupyter; this is the open document as it stands."
-OPEN_UNSHARED = (
-    "It is open in Jupyter: changes that are not saved there are not shown here, and it can only "
-    "be edited once it is closed."
-)
-EDITED_LIVE = "The edit was made in the open document; Jupyter saves the file by itself."
-CANNOT_SHARE = (
-    "is open in Jupyter, where it can be edited together (jupyter-collaboration), but this Python "
-    "lacks the library for that. Nothing was changed. Ask the user to run `pip install "
-    "jupyter-ydoc` for this kernel."
 )
 
 Command = Literal[
@@ -175,9 +170,9 @@ class NotebookEditorExecutor(ToolExecutor[NotebookEditorAction, NotebookEditorOb
         try:
             if action.command == "create":
                 created = new_notebook(action.cell_type or "code", action.source or "")
-                return Preview(path, None, _script(read_notebook(created)[1]))
+                return Preview(path, None, script(read_notebook(created)[1]))
             _, notebook = read_notebook(self.files.peek(path).data)
-            return Preview(path, _script(notebook), _script(planned(action, notebook).after))
+            return Preview(path, script(notebook), script(planned(action, notebook).after))
         except EditingError:
             return None
 
@@ -188,7 +183,7 @@ class NotebookEditorExecutor(ToolExecutor[NotebookEditorAction, NotebookEditorOb
         """
         try:
             undone = self.files.undo(path)
-            texts = _script(_read(undone.before)), _script(_read(undone.after))
+            texts = script(read_again(undone.before)), script(read_again(undone.after))
             if texts == (old_text, new_text):
                 return None
             self.files.carry_out([undone])  # it was another edit: make it again
@@ -205,7 +200,8 @@ class NotebookEditorExecutor(ToolExecutor[NotebookEditorAction, NotebookEditorOb
             return await self._suggested(action, path)
         if action.command == "create":
             return self._created(action, path)
-        if not path.exists() and action.command != "undo_edit":
+        # os.path, because Path.exists raises for a name that is too long.
+        if not os.path.exists(path) and action.command != "undo_edit":  # noqa: PTH110
             raise FileMissing(path)
         where = await self._where(path)
         match action.command:
@@ -242,11 +238,7 @@ class NotebookEditorExecutor(ToolExecutor[NotebookEditorAction, NotebookEditorOb
             async with live_notebook(where.room) as live:
                 return _seen(action, path, live.value, [OPEN_AND_SHARED])
         file, notebook = read_notebook(self.files.read(path).data)
-        remarks = []
-        if where.is_open:
-            remarks.append(OPEN_UNSHARED)
-        if file.has_mark:
-            remarks.append("It begins with a byte order mark; Jupyter does not open it so.")
+        remarks = [OPEN_UNSHARED] * where.is_open + [HAS_MARK] * file.has_mark
         return _seen(action, path, notebook, remarks)
 
     async def _edited(
@@ -256,7 +248,7 @@ class NotebookEditorExecutor(ToolExecutor[NotebookEditorAction, NotebookEditorOb
         if where.room is not None:
             return await self._edited_live(action, path, where.room)
         if where.is_open:
-            raise CannotEdit(self._refusal(path, where))
+            raise CannotEdit(refusal(path, where, is_own=self._is_own(path)))
         is_anchored = action.command == "str_replace"
         before = self.files.for_edit(path, anchored=is_anchored)
         file, notebook = read_notebook(before.data)
@@ -288,7 +280,7 @@ class NotebookEditorExecutor(ToolExecutor[NotebookEditorAction, NotebookEditorOb
         answer = f"The last edit of {path} was taken back."
         if undone.before is None:
             answer += " It had created the file, so the file was removed."
-        return _changed(action, path, answer, _read(undone.after), _read(undone.before))
+        return _changed(action, path, answer, read_again(undone.after), read_again(undone.before))
 
     async def _suggested(
         self, action: NotebookEditorAction, path: Path
@@ -301,30 +293,8 @@ class NotebookEditorExecutor(ToolExecutor[NotebookEditorAction, NotebookEditorOb
                 f"suggest adds a cell to the notebook of this kernel, {own}, not to {path}."
             )
         if self._own is None or not await self._own.add_cell_below(action.source):
-            raise CannotEdit("No notebook is served here, so there is nowhere to add a cell.")
-        answer = (
-            "When the running cell ends, a new cell with this source stands below it, not run. "
-            "Further suggestions until then are joined to it."
-        )
-        return _answer(action, path, answer)
-
-    def _refusal(self, path: Path, where: Whereabouts) -> str:
-        """Why nothing is written over an open notebook, and what can be done instead."""
-        ways = []
-        if self._is_own(path):
-            ways.append(
-                "Use the command suggest to put all your code into a new cell below the running "
-                "one, or tell the user what to change."
-            )
-        ways.append(
-            "Or ask the user to save it and to close it (File > Close and Shut Down Notebook), or "
-            "to install jupyter-collaboration where Jupyter runs."
-        )
-        at = f" ({where.server})" if where.server else ""
-        return (
-            f"{path} is open in Jupyter{at}, where the user may have changes that are not saved, "
-            f"so nothing was written. {' '.join(ways)}"
-        )
+            raise CannotEdit("No notebook takes a cell here: none is served, or it is too busy.")
+        return _answer(action, path, SUGGESTED)
 
 
 class NotebookEditorTool(Tool):
@@ -348,43 +318,14 @@ class NotebookEditorTool(Tool):
 
 
 def _seen(
-    action: NotebookEditorAction,
-    path: Path,
-    notebook: Mapping[str, Any],
-    remarks: Sequence[str],
+    action: NotebookEditorAction, path: Path, notebook: Mapping[str, Any], remarks: Sequence[str]
 ) -> NotebookEditorObservation:
-    if reason := flaw(notebook):
-        remarks = [*remarks, f"It is not valid by its own format: {reason}."]
-    said = "".join(f"{remark}\n" for remark in remarks)
-    room = MAX_CHARS - len(said)
-    cells, images = notebook["cells"], []
-    if action.cell is None:
-        first, last = _range(action.view_range, 0, len(cells) - 1, "cells")
-        text = whole_view(str(path), notebook, first, last, room)
-    else:
-        index = find_cell(cells, action.cell)
-        count = source_of(cells[index]).count("\n") + 1
-        lines = action.view_range and _range(action.view_range, 1, count, "lines")
-        text = cell_view(index, cells[index], lines or None, room)
-        images = model_images(outputs_of(cells[index]))
-    answer = _answer(action, path, said + text)
-    if not images:
-        return answer
-    return answer.model_copy(update={"content": [*answer.content, ImageContent(image_urls=images)]})
-
-
-def _range(wanted: list[int] | None, first: int, last: int, what: str) -> tuple[int, int]:
-    """The range that is meant; CannotEdit when it is none."""
-    if wanted is None:
-        return first, last
-    if len(wanted) == 2:
-        begin, end = wanted[0], last if wanted[1] == -1 else min(wanted[1], last)
-        if first <= begin <= end:
-            return begin, end
-    raise CannotEdit(
-        f"Invalid `view_range` parameter: {wanted}. The {what} go from {first} to {last}; give "
-        "[first, last], -1 for the last."
-    )
+    text = view(path, notebook, action.cell, action.view_range, remarks)
+    answer = _answer(action, path, text)
+    if images := pictures(notebook, action.cell):
+        content = [*answer.content, ImageContent(image_urls=images)]
+        return answer.model_copy(update={"content": content})
+    return answer
 
 
 def _changed(
@@ -396,7 +337,7 @@ def _changed(
     *,
     live: bool = False,
 ) -> NotebookEditorObservation:
-    scripts = {"old_content": _script(before), "new_content": _script(after)}
+    scripts = {"old_content": script(before), "new_content": script(after)}
     return _answer(action, path, answer).model_copy(update={**scripts, "live": live})
 
 
@@ -410,11 +351,3 @@ def _answer(action: NotebookEditorAction, path: Path, text: str) -> NotebookEdit
 def _failed(action: NotebookEditorAction, text: str) -> NotebookEditorObservation:
     text = clip(printable(text), MAX_CHARS)
     return NotebookEditorObservation.from_text(text, True, command=action.command)
-
-
-def _script(notebook: Mapping[str, Any] | None) -> str | None:
-    return None if notebook is None else printable(percent_text(notebook))
-
-
-def _read(file: FileText | None) -> Mapping[str, Any] | None:
-    return None if file is None else read_notebook(file.data)[1]

@@ -12,8 +12,8 @@ import pytest
 from oh_kernel.events import ImageContent
 from oh_kernel.tools.file_editor import FileEditorAction, FileEditorExecutor
 from oh_kernel.tools.files import Files
+from oh_kernel.tools.notebook_answers import MAX_CHARS
 from oh_kernel.tools.notebook_editor import (
-    MAX_CHARS,
     NotebookEditorAction,
     NotebookEditorExecutor,
     NotebookEditorObservation,
@@ -518,6 +518,7 @@ def test_other_files_and_folders_are_left_to_other_tools(tmp_path: Path, call: C
     assert call("view", path="folder.ipynb").is_error
     assert "not found" in call("view", path="missing.ipynb").text
     assert call("view", path="a\0.ipynb").is_error
+    assert call("view", path="x" * 5000 + ".ipynb").is_error
 
 
 def test_writing_is_confined_to_the_workspace(tmp_path: Path, call: Call) -> None:
