@@ -177,6 +177,16 @@ OPTIONS = (
         unit="seconds",
         minimum=1,
     ),
+    Option(
+        "runtime_idle_timeout_s",
+        float,
+        0.0,
+        "after how long without an answer this machine is taken away (0: never); a shell command "
+        "whose timeout comes near to it is refused",
+        unit="seconds",
+        minimum=0,
+        aliases=("OH_RUNTIME_IDLE_TIMEOUT_SECONDS",),
+    ),
 )
 
 BY_NAME = {option.name: option for option in OPTIONS}

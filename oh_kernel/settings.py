@@ -103,6 +103,7 @@ class Settings(BaseModel):
     stream: bool = _option("stream")
     python_timeout_s: float = _option("python_timeout_s")
     terminal_no_change_timeout_s: float = _option("terminal_no_change_timeout_s")
+    runtime_idle_timeout_s: float = _option("runtime_idle_timeout_s")
 
     _layers: tuple[Layer, ...] = PrivateAttr(default=())
     _origins: Mapping[str, str] = PrivateAttr(default_factory=dict)

@@ -7,8 +7,9 @@ to it or send it keys.
 import asyncio
 import functools
 import getpass
+import re
 import socket
-from collections.abc import Mapping
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Protocol
 
@@ -22,14 +23,21 @@ from oh_kernel.loop import on_agent_thread, run_blocking
 from oh_kernel.sessions.bash import BashSession, Outcome
 from oh_kernel.sessions.capture import Capture
 from oh_kernel.tools.base import Tool, ToolContext, ToolExecutor, clip
-from oh_kernel.tools.shell_syntax import literal_kind, statements, unfinished
 from oh_kernel.tools.terminal_keys import control_letter, key_bytes
+from oh_kernel.tools.terminal_refusals import (
+    no_command,
+    several_statements,
+    too_patient,
+    without_end,
+)
 
 MAX_CHARS = 30_000
 NO_CHANGE_TIMEOUT_S = 30.0
 # After a key there is an answer soon or none at all.
 _KEY_TIMEOUT_S = 2.0
 _INTERRUPT_GRACE_S = 1.0
+# As bash wants names of variables; what is not one cannot be exported.
+_NAME = re.compile(r"(?<![A-Za-z0-9_])[A-Za-z_][A-Za-z0-9_]*")
 
 _RESET = (
     "Terminal session has been reset. All previous environment variables and session state have "
@@ -54,10 +62,16 @@ _NO_SHELL = "Its directory, variables and jobs are gone, and no new one could be
 
 
 class SecretsSource(Protocol):
-    """Where the values of secrets come from that a command names."""
+    """Secrets by the names of the variables that carry them; a dictionary is one.
 
-    def env_for(self, command: str) -> Mapping[str, str]:
-        """The variables to export for `command`."""
+    It is asked anew for each command.
+    """
+
+    def __iter__(self) -> Iterator[str]:
+        """The names."""
+
+    def __getitem__(self, name: str, /) -> str:
+        """The value of one."""
 
 
 class TerminalAction(Action):
@@ -136,10 +150,16 @@ class TerminalExecutor(ToolExecutor[TerminalAction, TerminalObservation]):
         output_folder: Path | None = None,
         secrets: SecretsSource | None = None,
         one_statement: bool = True,
+        idle_cap_s: float = 0,
     ) -> None:
-        """`one_statement`: refuse several statements on lines of their own, as contracted."""
+        """`one_statement`: refuse several statements on lines of their own, as contracted.
+
+        `secrets` are exported for the commands that name them, and hidden in every output.
+        `idle_cap_s`: after how long without an answer the machine is taken away; 0 is never.
+        """
         super().__init__(workspace)
         self._one_statement = one_statement
+        self._idle_cap_s = idle_cap_s
         self._no_change_timeout_s = no_change_timeout_s
         self._secrets = secrets
         self._session = BashSession(self.workspace, output_folder=output_folder)
@@ -147,7 +167,7 @@ class TerminalExecutor(ToolExecutor[TerminalAction, TerminalObservation]):
 
     async def run(self, action: TerminalAction, context: ToolContext) -> TerminalObservation:
         """Run, read on, type or reset, as `action` asks."""
-        if refusal := await _refusal(action, self._one_statement):
+        if refusal := await self._refusal(action):
             return _error(refusal, action.command)
         try:
             return await self._carry_out(action, context)
@@ -158,12 +178,31 @@ class TerminalExecutor(ToolExecutor[TerminalAction, TerminalObservation]):
                 raise
             return await self._interrupted()
 
+    def resources(self, action: TerminalAction) -> tuple[str, ...]:
+        """There is one shell, whatever runs in it."""
+        return ("terminal:session",)
+
     def close(self) -> None:
         """End the shell with everything it started."""
         if on_agent_thread():
             self._session.kill()
         else:
             run_blocking(self._session.close())
+
+    async def _refusal(self, action: TerminalAction) -> str:
+        """Why `action` is not carried out; empty when it is."""
+        if "\0" in action.command:
+            return "The command contains a NUL character, which no command can; nothing was run."
+        if action.reset and action.is_input:
+            return "Cannot use reset=True with is_input=True"
+        if action.is_input or not action.command.strip():
+            return ""
+        return (
+            no_command(action.command)
+            or too_patient(action.timeout, self._idle_cap_s)
+            or (several_statements(action.command) if self._one_statement else "")
+            or await without_end(action.command)
+        )
 
     # What an action may ask for
 
@@ -194,16 +233,26 @@ class TerminalExecutor(ToolExecutor[TerminalAction, TerminalObservation]):
 
     async def _execute(self, action: TerminalAction, context: ToolContext) -> TerminalObservation:
         prefix = await self._last_words()
+        env = self._secrets_for(action.command)
         outcome = await self._session.run(
             action.command,
             quiet_s=self._patience_s(action),
             timeout_s=action.timeout,
             on_output=context.show,
-            env=self._secrets.env_for(action.command) if self._secrets else None,
+            env=env,
         )
         if outcome.replaced and outcome.ending not in ("died", "lost"):
             prefix += f"[{outcome.replaced} {self._new_shell()}]\n"
         return self._observe(outcome, action, prefix=prefix)
+
+    def _secrets_for(self, command: str) -> dict[str, str]:
+        """The variables that `command` names as a whole word. From now on all are hidden."""
+        if self._secrets is None:
+            return {}
+        known = {name: self._secrets[name] for name in self._secrets}
+        self._session.hide(known.values())
+        named = set(_NAME.findall(command))
+        return {name: value for name, value in known.items() if name in named}
 
     async def _read_on(self, action: TerminalAction, context: ToolContext) -> TerminalObservation:
         if not self._session.running and not self._end_untold:
@@ -344,32 +393,6 @@ class TerminalTool(Tool):
     observation = TerminalObservation
     executor = TerminalExecutor
     hints = ToolAnnotations()
-
-
-async def _refusal(action: TerminalAction, one_statement: bool) -> str:
-    """Why `action` is not carried out; empty when it is."""
-    command = action.command
-    if "\0" in command:
-        return "The command contains a NUL character, which no command can; nothing was run."
-    if action.reset and action.is_input:
-        return "Cannot use reset=True with is_input=True"
-    if action.is_input or not command.strip():
-        return ""
-    if kind := literal_kind(command):
-        return (
-            f"[Tool-argument error] The `command` argument looks like a Python/JSON {kind}, not a "
-            f"shell command. It starts with: {command.strip()[:60]!r}"
-        )
-    if one_statement and len(parts := statements(command)) > 1:
-        listed = "\n".join(f"({n}) {part}" for n, part in enumerate(parts, 1))
-        return (
-            "Cannot execute multiple commands at once.\nPlease run each command separately OR "
-            f"chain them into a single command via && or ;\nProvided commands:\n{listed}"
-        )
-    if complaint := await unfinished(command):
-        what = "here-document" if "here-document" in complaint else "$( ... )"
-        return f"The command has a {what} without its end, so nothing was run. {complaint}"
-    return ""
 
 
 def _error(text: str, command: str | None) -> TerminalObservation:

@@ -19,7 +19,9 @@ _KEYS = {
     "PGUP": "\x1b[5~",
     "PGDN": "\x1b[6~",
 }
-_CONTROL = re.compile(r"(?:C-|CTRL[-+])([A-Z])", re.IGNORECASE)
+# The control characters of ASCII: those of letters, and NUL (C-@), ESC (C-[), C-\\, C-], C-^, C-_
+# and DEL (C-?).
+_CONTROL = re.compile(r"(?:C-|CTRL[-+])([A-Z@\[\\\]^_?])", re.IGNORECASE)
 
 
 def key_bytes(text: str) -> bytes:
@@ -29,7 +31,7 @@ def key_bytes(text: str) -> bytes:
     (b'\\x03', b'\\x1b[A', b'yes\\r')
     """
     if letter := control_letter(text):
-        return bytes([ord(letter) - 64])
+        return bytes([ord(letter) ^ 64])
     if key := _KEYS.get(text.strip().upper()):
         return key.encode()
     lines = text.replace("\r\n", "\n").removesuffix("\n").replace("\n", ENTER)
@@ -37,6 +39,6 @@ def key_bytes(text: str) -> bytes:
 
 
 def control_letter(text: str) -> str:
-    """The capital letter of a control key such as `C-c`; empty for anything else."""
+    """The character of a control key such as `C-c`, as a capital; empty for anything else."""
     match = _CONTROL.fullmatch(text.strip())
     return match[1].upper() if match else ""

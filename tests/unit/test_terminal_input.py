@@ -26,6 +26,17 @@ from oh_kernel.tools.terminal_keys import control_letter, key_bytes
         ("CTRL-d", b"\x04"),
         ("Ctrl+Z", b"\x1a"),
         ("C-l", b"\x0c"),
+        ("CTRL+x", b"\x18"),
+        ("ctrl-X", b"\x18"),
+        (" C-z ", b"\x1a"),
+        ("C-[", b"\x1b"),
+        ("CTRL+[", b"\x1b"),
+        ("C-\\", b"\x1c"),
+        ("C-]", b"\x1d"),
+        ("C-^", b"\x1e"),
+        ("C-_", b"\x1f"),
+        ("C-@", b"\x00"),
+        ("C-?", b"\x7f"),
         ("ENTER", b"\r"),
         ("tab", b"\t"),
         ("BS", b"\x7f"),
@@ -42,6 +53,7 @@ from oh_kernel.tools.terminal_keys import control_letter, key_bytes
         ("\n", b"\r"),
         ("a\nb\n", b"a\rb\r"),
         ("C-cat", b"C-cat\r"),
+        ("C-1", b"C-1\r"),
         ("the end", b"the end\r"),
         ("é", "é\r".encode()),
     ],
@@ -51,13 +63,8 @@ def test_typing_sends(text: str, sent: bytes) -> None:
 
 
 def test_only_control_keys_are_named() -> None:
-    assert [control_letter(text) for text in ("C-c", "ctrl+z", "UP", "C-", "C-cc")] == [
-        "C",
-        "Z",
-        "",
-        "",
-        "",
-    ]
+    keys = ("C-c", "ctrl+z", "C-\\", "UP", "C-", "C-cc", "C-1")
+    assert [control_letter(text) for text in keys] == ["C", "Z", "\\", "", "", "", ""]
 
 
 @pytest.mark.parametrize(
