@@ -3,7 +3,7 @@
 from base64 import b64encode
 from pathlib import Path
 
-from agentskills import errors, images
+from agentskills import bitmaps, errors, images
 from agentskills.editing import FileText
 from oh_kernel.tools.excerpts import Focus, numbered
 
@@ -110,13 +110,26 @@ def image_url(path: Path, data: bytes) -> str:
             f"Failed to read image file {path}: its content is not that of a PNG, JPEG, GIF, WebP "
             "or BMP image."
         )
+    kind = header.mime_type
+    if kind == "image/bmp":  # no provider takes it
+        kind, data = "image/png", _as_png(path, data)
     if max(header.width, header.height) > MAX_IMAGE_SIDE or len(data) > MAX_IMAGE_BYTES:
         raise Refused(
             f"Failed to read image file {path}: it has {header.width} x {header.height} pixels and "
             f"{len(data)} bytes. At most {MAX_IMAGE_SIDE} pixels a side and {MAX_IMAGE_BYTES} "
             "bytes can be shown. Save a smaller copy and view that."
         )
-    return f"data:{header.mime_type};base64,{b64encode(data).decode('ascii')}"
+    return f"data:{kind};base64,{b64encode(data).decode('ascii')}"
+
+
+def _as_png(path: Path, data: bytes) -> bytes:
+    png = bitmaps.png_of_bmp(data)
+    if png is None:
+        raise Refused(
+            f"Failed to read image file {path}: BMP images of this kind cannot be shown. Save it "
+            "as a PNG and view that."
+        )
+    return png
 
 
 def told(error: errors.EditingError, command: str, path: str, old_str: str | None) -> str:
