@@ -121,6 +121,7 @@ def _arguments(name: str, settings: Settings, resources: Resources) -> Mapping[s
         case "terminal":
             return {
                 "no_change_timeout_s": settings.terminal_no_change_timeout_s,
+                "idle_cap_s": settings.runtime_idle_timeout_s,
                 "output_folder": resources.output_folder,
                 # Our shell is handed a file, so lines cannot run into each other.
                 "one_statement": False,
