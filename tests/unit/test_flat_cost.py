@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import sys
 from collections.abc import Callable
 from itertools import count
@@ -29,11 +30,13 @@ def work_of(do: Callable[[], object]) -> int:
         if event in ("call", "c_call"):
             next(calls)
 
+    gc.disable()  # collecting what other tests left calls functions too
     sys.setprofile(note)
     try:
         do()
     finally:
         sys.setprofile(None)
+        gc.enable()
     return next(calls)
 
 
