@@ -115,13 +115,7 @@ def notebook_trouble(before: bytes | None, after: bytes) -> str | None:
 
     `before` is None for a new file. An edit that leaves a damaged notebook no worse passes.
     """
-    rank, reason = _condition(after)
-    if rank == 0 or (before is not None and rank <= _condition(before)[0]):
-        return None
-    return (
-        f"The notebook would no longer be valid, so nothing was changed: {reason}. Edit it by its "
-        "cells with notebook_editor."
-    )
+    return _trouble(before, *_condition(after))
 
 
 def checked_as_notebook(path: Path, before: bytes | None, after: bytes) -> list[str]:
@@ -131,9 +125,9 @@ def checked_as_notebook(path: Path, before: bytes | None, after: bytes) -> list[
     """
     if not is_notebook(path):
         return []
-    if trouble := notebook_trouble(before, after):
-        raise BreaksNotebook(trouble)
     rank, reason = _condition(after)
+    if trouble := _trouble(before, rank, reason):
+        raise BreaksNotebook(trouble)
     return [f"{path} still is no valid notebook: {reason}.", POINTER] if rank else [POINTER]
 
 
@@ -145,6 +139,15 @@ def is_notebook(path: Path) -> bool:
 def max_bytes_of(path: Path, max_file_bytes: int) -> int:
     """How large a file may be to be edited."""
     return max(MAX_NOTEBOOK_BYTES, max_file_bytes) if is_notebook(path) else max_file_bytes
+
+
+def _trouble(before: bytes | None, rank: int, reason: str) -> str | None:
+    if rank == 0 or (before is not None and rank <= _condition(before)[0]):
+        return None
+    return (
+        f"The notebook would no longer be valid, so nothing was changed: {reason}. Edit it by its "
+        "cells with notebook_editor."
+    )
 
 
 def _condition(data: bytes) -> tuple[int, str]:
