@@ -89,9 +89,7 @@ class Journal:
 
     def put_right(self, target: Path) -> bool:
         """Whether this file was found half written, and now has its old content again."""
-        name = _name(target)
-        found = [folder / name for folder in self._folders if (folder / name).exists()]
-        return target in [self._settle(path) for path in found]
+        return target in [self._settle(folder / _name(target)) for folder in self._folders]
 
     def put_all_right(self, folders: Sequence[Path]) -> list[Path]:
         """The files below `folders` that were found half written; now they are as before."""
@@ -125,7 +123,7 @@ class Journal:
         try:
             _require_private(path.parent)
             file = path.open("r+b", buffering=0)
-        except (FileNotFoundError, PermissionError):
+        except OSError:  # there is none, or it is not ours
             return None
         with file:
             try:
