@@ -33,6 +33,7 @@ _ALIASES = {
     "execute_python": "ipython",
     "python": "ipython",
     "run_ipython": "ipython",
+    "replace": "edit",
 }
 _PROGRAMS = ("git", "reset")  # aliases that are the command's first word as well
 _BARE_COMMANDS = ("find", "git", "ls", "pwd")
@@ -95,6 +96,8 @@ def meant_arguments(
     tool: str, arguments: dict[str, Any], schema: Mapping[str, Any]
 ) -> dict[str, Any]:
     """The arguments of a call of `tool` as its `schema` has them, without those that are null."""
+    if tool == "terminal":
+        arguments = _with_words_joined(arguments)
     fields = schema["properties"]
     mended = _fields(_unwrapped(arguments, fields), fields, definitions_of(dict(schema)))
     if tool in _EDITORS and "command" not in mended:
@@ -127,6 +130,21 @@ def _snake(name: str) -> str:
 def _with_program(program: str, arguments: dict[str, Any]) -> dict[str, Any]:
     command = arguments.get("command") or ""
     return {**arguments, "command": f"{program} {command}".strip()}
+
+
+def _with_words_joined(arguments: dict[str, Any]) -> dict[str, Any]:
+    """With the command as one text, where it came as the words of a program's start."""
+    match arguments.get("command"):
+        case [("bash" | "sh"), ("-c" | "-lc"), str(script)]:
+            return {**arguments, "command": script}
+        case [str(), *_] as words if all(_is_word(word) for word in words):
+            return {**arguments, "command": shlex.join(words)}
+        case _:
+            return arguments
+
+
+def _is_word(part: object) -> bool:
+    return isinstance(part, str) and not re.search(r"\s", part)
 
 
 def _as_command(word: str, arguments: Mapping[str, Any]) -> str | None:

@@ -165,7 +165,7 @@ def test_pattern_of_a_search_is_never_an_option() -> None:
         '{"Command": "ls"}',
         '{"cmd": "ls"}',
         '{"command": "ls", "description placeholder\\n</parameter": ""}',
-        '{"command": ["l", "s"]}',
+        '{"command": ["ls"]}',
         '{"command": "ls", "is_input": "false"}',
     ],
 )
@@ -197,6 +197,18 @@ def test_call_that_needs_no_mending_is_sent_back_as_it_came() -> None:
 )
 def test_what_could_mean_several_things_is_refused(raw: str) -> None:
     assert refused("terminal", raw).startswith("Error validating tool 'terminal': ")
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        (["bash", "-lc", "cd /w && ls 'a b'"], "cd /w && ls 'a b'"),
+        (["ls", "-la", "*.py"], "ls -la '*.py'"),
+        (["echo one\n", "echo two"], "echo one\necho two"),
+    ],
+)
+def test_command_in_words_or_pieces(words: list[str], expected: str) -> None:
+    assert command("shell", {"command": words}) == expected
 
 
 def test_unknown_argument_is_named_and_not_dropped() -> None:
