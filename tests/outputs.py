@@ -5,9 +5,13 @@ from typing import Any
 
 
 def final_bundles(messages: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-    """The MIME bundles of the displays and results, in order; text of streams as text/plain."""
+    """The MIME bundles of the displays and results, in order; text of streams as text/plain.
+
+    A stream comes in pieces of any size; those that follow each other are one output.
+    """
     bundles: list[dict[str, Any]] = []
     places: dict[str, int] = {}
+    stream = ""  # the name of the stream that is the last output
     for message in messages:
         content = message["content"]
         shown = (content.get("transient") or {}).get("display_id")
@@ -16,13 +20,18 @@ def final_bundles(messages: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
                 if shown:
                     places[shown] = len(bundles)
                 bundles.append(content["data"])
+                stream = ""
             case "update_display_data":
                 bundles[places[shown]] = content["data"]
+            case "stream" if content["name"] == stream:
+                bundles[-1]["text/plain"] += content["text"]
             case "stream":
                 bundles.append({"text/plain": content["text"]})
+                stream = content["name"]
             case "clear_output":
                 bundles.clear()
                 places.clear()
+                stream = ""
     return bundles
 
 

@@ -168,8 +168,9 @@ def saved_text(notebook: nbformat.NotebookNode) -> str:
     outputs = [output for cell in notebook.cells for output in cell.get("outputs", [])]
     assert not [output for output in outputs if output.output_type == "error"]
     assert sum("image/png" in output.get("data", {}) for output in outputs) == 1
-    return "\n".join(
-        str(output.get("text") or output.get("data", {}).get("text/plain", ""))
+    return "".join(
+        # A stream comes in pieces of any size.
+        output.text if output.output_type == "stream" else f"{output.data.get('text/plain', '')}\n"
         for output in outputs
     )
 
