@@ -98,11 +98,12 @@ def new_notebook(cell_type: str, source: str) -> bytes:
 
 def flaw(notebook: Mapping[str, Any]) -> str:
     """What is wrong with it by the schema of its own format; empty for a valid notebook."""
-    import nbformat.validator  # 150 ms, and only edits need it
+    from nbformat import validator  # 150 ms, and only edits need it
 
+    iter_validate: Any = validator.iter_validate  # has no types
     major, minor = version_of(notebook)
     try:
-        errors = nbformat.validator.iter_validate(notebook, version=major, version_minor=minor)
+        errors = iter_validate(notebook, version=major, version_minor=minor)
         error = next(iter(errors), None)
     except (KeyError, TypeError, AttributeError, IndexError) as failure:
         # It looks into what it found wrong to word it, and stumbles over some things there.
