@@ -24,6 +24,8 @@ MODULES = {
     "ipython": ("Ipython",),
     "task_tracker": ("TaskTracker",),
     "notebook_editor": ("NotebookEditor",),
+    "glob": ("Glob",),
+    "grep": ("Grep",),
     "think": ("Think",),
     "finish": ("Finish",),
 }

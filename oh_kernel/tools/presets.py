@@ -33,6 +33,8 @@ ALL_TOOLS = {
     "planning_file_editor": "PlanningFileEditorTool",
     "notebook_editor": "NotebookEditorTool",
     "task_tracker": "TaskTrackerTool",
+    "glob": "GlobTool",
+    "grep": "GrepTool",
     "think": "ThinkTool",
     "finish": "FinishTool",
 }

@@ -1,0 +1,1 @@
+"""What glob and grep stand on: patterns, ignore rules, the walk, the dialect, the children."""
