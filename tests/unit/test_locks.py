@@ -135,30 +135,30 @@ def test_no_order_of_keys_leads_to_waiting_for_each_other() -> None:
     on_loop(run())
 
 
-class PaintAction(Action):
+class BrushAction(Action):
     """Nothing of its own."""
 
 
-class PaintObservation(Observation):
+class BrushObservation(Observation):
     """Nothing of its own."""
 
 
-class PaintExecutor(ToolExecutor[PaintAction, PaintObservation]):
+class BrushExecutor(ToolExecutor[BrushAction, BrushObservation]):
     """Answers with what it has to itself."""
 
-    async def run(self, action: PaintAction, context: ToolContext) -> PaintObservation:
-        return PaintObservation.from_text("painted")
+    async def run(self, action: BrushAction, context: ToolContext) -> BrushObservation:
+        return BrushObservation.from_text("painted")
 
-    def resources(self, action: PaintAction) -> tuple[str, ...]:
+    def resources(self, action: BrushAction) -> tuple[str, ...]:
         return (f"file:{self.workspace}/picture",)
 
 
-class PaintTool(Tool):
-    name = "paint"
-    prose = "Paints."
-    action = PaintAction
-    observation = PaintObservation
-    executor = PaintExecutor
+class BrushTool(Tool):
+    name = "brush"
+    prose = "Paints in a file."
+    action = BrushAction
+    observation = BrushObservation
+    executor = BrushExecutor
     hints = ToolAnnotations()
 
 
@@ -168,8 +168,8 @@ def test_call_waits_for_its_file_and_a_stop_frees_it(tmp_path: Path) -> None:
     work.mkdir()
     key = f"file:{work.resolve()}/picture"
     other = run_blocking(holding(ResourceLocks(), key))
-    turns = [calls(call("paint", id="a")), say("done")]
-    with Scripted(work, turns, tools=[PaintTool], policy="never") as scripted:
+    turns = [calls(call("brush", id="a")), say("done")]
+    with Scripted(work, turns, tools=[BrushTool], policy="never") as scripted:
         scripted.conversation.send_message("go")
         running = spawn(scripted.conversation.arun())
         run_blocking(_until_somebody_waits(key))
