@@ -198,6 +198,27 @@ def test_a_folder_that_is_not_writable_gets_its_file_written_in_place(shared_fol
     assert path.read_text() == "short\n"
 
 
+def test_an_owner_that_cannot_be_given_is_kept_by_writing_in_place(shared_folder: Path) -> None:
+    path = shared_folder / "f"
+    path.write_text("one\n")
+    path.chmod(0o666)
+    before = path.stat()
+    script = """
+        file = read_file(sys.argv[1])
+        save(file.replaced("one", "two"), was=file)
+    """
+    done = run_without_privileges(script, path)
+    after = path.stat()
+    assert done.returncode == 0, done.stderr
+    assert path.read_text() == "two\n"
+    assert (after.st_uid, after.st_gid, after.st_mode) == (
+        before.st_uid,
+        before.st_gid,
+        before.st_mode,
+    )
+    assert leftovers(shared_folder) == []
+
+
 WRITER = """
 import sys, threading
 from agentskills.disk import replace_bytes
