@@ -39,6 +39,7 @@ ALL_TOOLS = {
     "finish": "FinishTool",
 }
 
+# What most presets have: what runs code, what stands beside the files.
 _RUN = ("ipython", "terminal")
 _GEMINI = ("read_file", "write_file", "edit", "list_directory")
 _ON_FILES = ("file_editor", "planning_file_editor", "apply_patch", *_GEMINI)
@@ -47,6 +48,7 @@ PRESETS: dict[str, tuple[str, ...]] = {
     "default": (*_RUN, "file_editor", *_BESIDE),
     "gpt5": (*_RUN, "apply_patch", *_BESIDE),
     "gemini": (*_RUN, *_GEMINI, *_BESIDE),
+    "planning": ("glob", "grep", "planning_file_editor", "think", "finish"),
 }
 AUTO = "auto"
 # The tools that models of a family know from their training; all others get the default.
