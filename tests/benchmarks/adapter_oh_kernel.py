@@ -6,6 +6,7 @@ Import it by its module name; each class or function stands for one thing that i
 import itertools
 import json
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +24,8 @@ from oh_kernel.llm.scripted import ScriptedLLM
 from oh_kernel.store import EventStore
 from oh_kernel.tools.file_editor import FileEditorAction, FileEditorExecutor, FileEditorTool
 from oh_kernel.tools.finish import FinishTool
+from oh_kernel.tools.glob import GlobAction, GlobExecutor
+from oh_kernel.tools.grep import GrepAction, GrepExecutor
 from oh_kernel.tools.terminal import (
     TerminalAction,
     TerminalExecutor,
@@ -61,6 +64,20 @@ class Editor:
     @staticmethod
     def to_llm(observation: Any) -> Any:
         return observation.for_model()
+
+
+def make_glob(root: str) -> Callable[[str], int]:
+    """A search for names; how many files it found."""
+    executor = GlobExecutor(workspace=root)
+    return lambda pattern: len(executor(GlobAction(pattern=pattern)).files)
+
+
+def make_grep(root: str) -> Callable[..., int]:
+    """A search for text, perhaps only in files of some names; how many files it found."""
+    executor = GrepExecutor(workspace=root)
+    return lambda pattern, include=None: len(
+        executor(GrepAction(pattern=pattern, include=include)).matches
+    )
 
 
 class Log:
