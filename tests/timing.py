@@ -7,13 +7,22 @@ from collections.abc import Callable
 TRIES = 20
 
 
-def least_s(work: Callable[[], object], *, enough: float, tries: int = TRIES) -> float:
-    """The fewest seconds that `work` took in some tries; none follow one below `enough`."""
-    least = math.inf
-    for _ in range(tries):
+def least(figure: Callable[[], float], *, enough: float) -> float:
+    """The least figure of some tries; none follow one below `enough`."""
+    lowest = math.inf
+    for _ in range(TRIES):
+        lowest = min(lowest, figure())
+        if lowest < enough:
+            break
+    return lowest
+
+
+def least_s(work: Callable[[], object], *, enough: float) -> float:
+    """The fewest seconds that `work` took in some tries."""
+
+    def seconds() -> float:
         started = time.perf_counter()
         work()
-        least = min(least, time.perf_counter() - started)
-        if least < enough:
-            break
-    return least
+        return time.perf_counter() - started
+
+    return least(seconds, enough=enough)

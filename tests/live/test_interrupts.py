@@ -94,7 +94,7 @@ def test_interrupt_in_every_state(name: str, tmp_path: Path) -> None:
             times.append(_interrupt(kernel, server, state, ("signal", "message")[n % 2]))
             assert kernel.run("1+1").text == "2\n"
             if name.startswith("model"):
-                assert server.requests[-1].closed.wait(DEADLINE_S)
+                assert server.requests[-1].closed.wait(30)
         _check_next_turn(kernel, server)
         assert "Task was destroyed" not in kernel.stderr
         assert "never awaited" not in kernel.stderr

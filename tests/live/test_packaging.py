@@ -5,7 +5,6 @@ import os
 import subprocess
 import sys
 import sysconfig
-import time
 import venv
 import zipfile
 from collections.abc import Iterator
@@ -14,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from tests.live.kernel_client import running_kernel
+from tests.timing import least_s
 
 ROOT = Path(__file__).resolve().parents[2]
 SPEC = Path("share", "jupyter", "kernels", "openhands")
@@ -80,9 +80,9 @@ def test_install_alone_gives_the_kernelspec(environment: Path) -> None:
 
 
 def test_command_is_there_fast_and_light(environment: Path) -> None:
-    started = time.monotonic()
-    assert "install" in run(environment / "bin" / "oh-kernel", "--help")
-    took_s = time.monotonic() - started
+    program = environment / "bin" / "oh-kernel"
+    assert "install" in run(program, "--help")
+    took_s = least_s(lambda: run(program, "--help"), enough=5)
     print(f"oh-kernel --help: {took_s:.2f} s")
     assert took_s < 5
     heavy = ("pydantic", "IPython", "ipykernel", "traitlets", "pydantic_ai")

@@ -27,6 +27,7 @@ from oh_kernel.llm import RetryPolicy, open_llm
 from oh_kernel.llm.base import ReasoningDelta, TextDelta, ToolCallDelta
 from tests.live.asking import HELLO, KEY, TOOL, ask, read
 from tests.live.model_server import ModelServer
+from tests.timing import least
 
 CHAT = "openai:gpt-4o"
 RESPONSES = "openai-responses:gpt-5"
@@ -435,7 +436,7 @@ def test_stopping_before_the_first_word_closes_the_connection(model: str) -> Non
             await asyncio.to_thread(server.wait_for_requests, 1)
             asking.cancel()
             await asyncio.wait([asking])
-            assert await asyncio.to_thread(server.requests[0].closed.wait, 5)
+            assert await asyncio.to_thread(server.requests[0].closed.wait, 30)
             await llm.aclose()
 
         asyncio.run(run())
@@ -445,8 +446,8 @@ def test_stopping_before_the_first_word_closes_the_connection(model: str) -> Non
 @pytest.mark.parametrize("how", ["close", "cancel"])
 def test_stopping_closes_the_stream_at_once(model: str, how: str) -> None:
     slow = {"content": "one two three four five", "hang_after": 4}
-    with ModelServer([slow]) as server:
 
+    def stopped() -> float:
         async def run() -> float:
             llm = open_llm(model, base_url=base(model, server), api_key=KEY)
             stream = llm.stream(HELLO, [TOOL])
@@ -461,13 +462,16 @@ def test_stopping_closes_the_stream_at_once(model: str, how: str) -> None:
                 rest.cancel()
                 with pytest.raises(asyncio.CancelledError):
                     await rest
-            gone = await asyncio.to_thread(server.requests[0].closed.wait, 5)
+            gone = await asyncio.to_thread(server.requests[0].closed.wait, 30)
             assert gone, "the server never saw its socket closed"
             seconds = time.monotonic() - started
             await llm.aclose()
             return seconds
 
-        assert asyncio.run(run()) < 1
+        with ModelServer([slow]) as server:
+            return asyncio.run(run())
+
+    assert least(stopped, enough=1) < 1
 
 
 async def _drain(stream: AsyncGenerator[object]) -> None:
@@ -477,8 +481,8 @@ async def _drain(stream: AsyncGenerator[object]) -> None:
 
 def test_waiting_for_a_retry_can_be_cancelled() -> None:
     failure = {"status": 429, "retry_after": 60}
-    with ModelServer([{"fail_for_ever": failure}]) as server:
 
+    def cancelled() -> float:
         async def run() -> float:
             llm = open_llm(CHAT, base_url=server.url + "/v1", api_key=KEY)
             asking = asyncio.create_task(read(llm))
@@ -493,8 +497,12 @@ def test_waiting_for_a_retry_can_be_cancelled() -> None:
             await llm.aclose()
             return seconds
 
-        assert asyncio.run(run()) < 1
-        assert len(server.requests) == 1
+        with ModelServer([{"fail_for_ever": failure}]) as server:
+            seconds = asyncio.run(run())
+            assert len(server.requests) == 1
+            return seconds
+
+    assert least(cancelled, enough=1) < 1
 
 
 def test_loop_keeps_turning_while_the_library_is_imported() -> None:
@@ -513,10 +521,14 @@ async def main():
     print(longest)
 asyncio.run(main())
 """
-    done = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=True
-    )
-    assert float(done.stdout) < 1.0
+
+    def longest() -> float:
+        done = subprocess.run(
+            [sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=True
+        )
+        return float(done.stdout)
+
+    assert least(longest, enough=1) < 1
 
 
 def test_proxy_of_the_environment_is_used(monkeypatch: pytest.MonkeyPatch) -> None:
