@@ -1,13 +1,17 @@
 """The contract of the file editor: texts, fields, limits, undo, confinement, preview and revert."""
 
+import hashlib
 import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
+from PIL import Image
 from pydantic import ValidationError
 
+from agentskills.journal import Entry, Journal
+from oh_kernel.events import ImageContent
 from oh_kernel.events.tools import Observation
 from oh_kernel.tools.file_answers import MAX_CHARS
 from oh_kernel.tools.file_editor import (
@@ -16,6 +20,7 @@ from oh_kernel.tools.file_editor import (
     FileEditorObservation,
     FileEditorTool,
 )
+from oh_kernel.tools.files import Files, Step
 
 Call = Callable[..., FileEditorObservation]
 
@@ -158,6 +163,82 @@ def test_undo_is_ten_deep_and_goes_by_the_real_path(workspace: Path, call: Call)
         assert not call("undo_edit", f"{workspace}/../{workspace.name}/link").is_error
     assert path.read_text() == "2\n"
     assert call("undo_edit", path).is_error
+
+
+def test_undo_brings_back_a_file_that_another_tool_removed(
+    workspace: Path, executor: FileEditorExecutor, call: Call
+) -> None:
+    path = workspace / "f.txt"
+    path.write_text("one\n")
+    executor.files.carry_out([Step(path, executor.files.for_edit(path), None)])
+    answer = call("undo_edit", path)
+    assert not answer.is_error and "     1\tone\n" in answer.text
+    assert fields(answer) == (str(path), False, None, "one\n")
+    assert path.read_text() == "one\n"
+
+
+def test_edits_of_tools_that_share_files_are_known_and_undone(
+    workspace: Path, executor: FileEditorExecutor, call: Call
+) -> None:
+    path = workspace / "f.txt"
+    path.write_text("one\n")
+    call("view", path)
+    action = FileEditorAction(command="str_replace", path=str(path), old_str="one", new_str="two")
+    FileEditorExecutor(workspace=workspace, files=executor.files)(action)
+    assert not call("str_replace", path, old_str="two", new_str="three").is_error
+    assert not call("undo_edit", path).is_error
+    assert not call("undo_edit", path).is_error
+    assert path.read_text() == "one\n"
+    FileEditorExecutor(workspace=workspace)(action)
+    answer = call("str_replace", path, old_str="two", new_str="three")
+    assert answer.is_error and "-one\n+two" in answer.text
+
+
+def test_only_certain_files_can_be_edited_when_they_are_named(workspace: Path) -> None:
+    for name in ("plan.md", "other.md"):
+        (workspace / name).write_text("x\n")
+    executor = FileEditorExecutor(
+        workspace=workspace, allowed_edits_files=[workspace / "plan.md", workspace / "b.md"]
+    )
+
+    def edit(name: str) -> FileEditorObservation:
+        action = FileEditorAction(
+            command="str_replace", path=str(workspace / name), old_str="x", new_str="y"
+        )
+        return executor(action)
+
+    assert not edit("plan.md").is_error
+    assert refusal(edit("other.md")) == (
+        f"Operation 'str_replace' is not allowed on file '{workspace}/other.md'. Only the "
+        f"following files can be edited: ['{workspace}/b.md', '{workspace}/plan.md']"
+    )
+    view = FileEditorAction(command="view", path=str(workspace / "other.md"))
+    assert not executor(view).is_error
+
+
+def test_a_repair_is_told_with_the_next_answer(workspace: Path, tmp_path: Path) -> None:
+    path, folder = workspace / "f.txt", tmp_path / "journal"
+    old, new = b"old text\n" * 1000, b"shorter\n" * 1000
+    path.write_bytes(new[:3000] + old[3000:])
+    folder.mkdir(mode=0o700)
+    name = hashlib.sha256(os.fsencode(path)).hexdigest()[:40]
+    (folder / f"{name}.unfinished").write_bytes(Entry(path, old, new).to_bytes())
+    files = Files(workspace, journal=Journal(folder))
+    executor = FileEditorExecutor(workspace=workspace, files=files)
+    action = FileEditorAction(command="view", path=str(path), view_range=[1, 1])
+    note = f"Writing {path} was cut short; it was put back as it was before.\n"
+    assert executor(action).text.startswith(note + "Here's the result")
+    assert not executor(action).text.startswith(note)
+    assert path.read_bytes() == old
+
+
+def test_bmp_images_are_shown_as_png(workspace: Path, call: Call) -> None:
+    Image.new("RGB", (3, 2)).save(workspace / "small.bmp")
+    picture = call("view", workspace / "small.bmp").content[1]
+    assert isinstance(picture, ImageContent)
+    assert picture.image_urls[0].startswith("data:image/png;base64,")
+    Image.new("1", (3, 2)).save(workspace / "odd.bmp")
+    assert "Save it as a PNG" in refusal(call("view", workspace / "odd.bmp"))
 
 
 def test_texts_of_refusals(workspace: Path, call: Call) -> None:
