@@ -49,7 +49,6 @@ def seconds_taken(kernel: AgentKernel, number: int) -> float:
 
 def begin_swallowing(kernel: AgentKernel) -> str:
     """Start the cell whose code answers no interrupt, and wait for the result of the call."""
-    started = time.monotonic()
     cell = kernel.kernel.start("%%openhands\ngo")
     kernel.server.wait_for_requests(2)
     [result] = results_of(kernel.events()).values()
@@ -59,7 +58,6 @@ def begin_swallowing(kernel: AgentKernel) -> str:
     assert "timed out after 3 s" in text and "still runs" in text
     assert "Restarting the kernel may be the only way to end it" in text
     assert seconds_taken(kernel, 0) < 8
-    assert time.monotonic() - started < 15  # the imports of the first cell included
     return cell
 
 
