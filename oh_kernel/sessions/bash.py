@@ -289,9 +289,9 @@ class BashSession:
         )
 
     async def _try_start(self, with_bashrc: bool) -> bool:
-        token = secrets.token_hex(8)
+        token = secrets.token_hex(6)
         files = self._files = files_for(self._handover)
-        self._setup_path = files.put("setup", setup_text(files.put("token", f"{token}\n".encode())))
+        self._setup_path = files.put("setup", setup_text(token))
         first = self._python.folders()
         rc = rc_text(self._setup_path, first, with_bashrc=with_bashrc)
         self._rc_path = files.put("rc", rc)

@@ -2,12 +2,12 @@
 
 Bash prints a *record* from PROMPT_COMMAND, so it comes after a C-c and a syntax error too. Its
 fields stand between control bytes that a random token follows: a folder's name may hold any byte
-but not the token, and that lives in a file, so output that shows the shell's functions and
-variables does not show it.
+but not the token, and neither does output that shows the shell's functions and variables.
 """
 
 from __future__ import annotations
 
+import functools
 import re
 import shlex
 from collections.abc import Iterator
@@ -21,18 +21,23 @@ _PROMPT = '{ __oh_prompt "$?"; } >/dev/null 2>&1'
 
 # Sourced by the rc file, and again when a record is missed. The functions have to work under
 # `set -u`, `set -x`, traps, aliases, `exec >file` and read-only variables: hence the builtins,
-# which only fail where an assignment would end the line. Each command pays for what is slow here.
+# which only fail where an assignment would end the line. Each command pays for what is slow here:
+# 255 is bash's own descriptor of its terminal, which is opened anew only when somebody closed it.
 _SETUP = r"""
 __oh_prompt() {
-  \builtin local "e=${__oh_status:-$1}" t= n=0 f=
+  \builtin read -t 0 -u 255 && __oh_drain
+  __oh_tell "$@" >&255 || __oh_tell "$@" >/dev/tty || \builtin return
+  __oh_status= __oh_mark=
+}
+__oh_tell() {
+  \builtin printf @RECORD@ "${__oh_status:-$1}" "${2-}" "${!:-}" "${__oh_mark-}" "${PWD-}" \
+    "${PATH-}" "${PS1+"${PS1@P}"}"
+}
+__oh_drain() {
+  \builtin local rest n=0
   while \builtin read -t 0 && (( n++ < 100 )); do
-    IFS= \builtin read -r -n 4096 -t 0.01 t
+    IFS= \builtin read -r -n 4096 -t 0.01 rest
   done </dev/tty
-  [[ ${PROMPT_COMMAND-} == @PROMPT@ ]] || f=foreign
-  IFS= \builtin read -r t <@TOKEN@
-  \builtin printf "\036$t%s\035$t%s\035$t%s\035$t%s\035$t%s\035$t%s\035$t%s\037$t" "$e" \
-    "$f" "${!:-}" "${__oh_mark-}" "${PWD-}" "${PATH-}" "${PS1+"${PS1@P}"}" >/dev/tty &&
-    __oh_status= __oh_mark=
 }
 __oh_rearm() {
   [[ $# == 0 && ${PROMPT_COMMAND-} == @PROMPT@ && $- != *e* &&
@@ -44,7 +49,7 @@ __oh_rearm() {
   \builtin export -n PROMPT_COMMAND
   \builtin printf -v PS1 %s ''
   \builtin printf -v PS2 %s ''
-  [[ $PROMPT_COMMAND == @PROMPT@ ]] || __oh_prompt "$e"
+  [[ $PROMPT_COMMAND == @PROMPT@ ]] || __oh_prompt "$e" foreign
   \builtin return "$e"
 }
 """
@@ -105,15 +110,18 @@ class RecordScanner:
                     yield data
                     data = b""
                 break
-            yield _parse(data[len(self._begin) : end].split(self._separator))
+            yield _parse(data[len(self._begin) : end], self._separator)
             data = data[end + len(self._end) :]
         self._held = data
 
 
-def setup_text(token_path: str) -> bytes:
+def setup_text(token: str) -> bytes:
     """The functions that every shell of ours has."""
+    # Escaped, the token is nowhere in what bash shows of its functions (`set`, `declare -f`).
+    escaped = "".join(f"\\{ord(char):03o}" for char in token)
+    record = rf"\036{escaped}%s" + rf"\035{escaped}%s" * 6 + rf"\037{escaped}"
     text = _SETUP.replace("@PROMPT@", shlex.quote(_PROMPT))
-    return text.replace("@TOKEN@", shlex.quote(token_path)).encode()
+    return text.replace("@RECORD@", shlex.quote(record)).encode()
 
 
 def rc_text(setup_path: str, first_on_path: list[str], *, with_bashrc: bool) -> bytes:
@@ -162,7 +170,7 @@ def without_machinery(text: str, line: str, path: str) -> str:
 
     Such words come of `set -v` and `set -x`, and name the file in the messages of bash.
     """
-    for words in (f"{line}\n", f"{_PROMPT}\n", f"+ . {path}\n", f"{path}: "):
+    for words in (f"{line}\n", f"{_PROMPT}\n", f"+ . {path}\n", f"{path}: ") if text else ():
         text = text.replace(words, "")
     return text
 
@@ -186,7 +194,9 @@ def _find_begin(data: bytes, begin: bytes) -> int:
     return last if last >= 0 and begin.startswith(data[last:]) else len(data)
 
 
-def _parse(fields: list[bytes]) -> Record:
+@functools.lru_cache(maxsize=8)  # one often says what the last one said
+def _parse(record: bytes, separator: bytes) -> Record:
+    fields = record.split(separator)
     exit_code, foreign, pid, mark, cwd, path = (
         field.replace(b"\r\n", b"\n").decode("utf-8", "replace") for field in fields[:6]
     )

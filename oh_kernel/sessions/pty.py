@@ -54,7 +54,7 @@ class PtyProcess:
     @property
     def exit_status(self) -> int | None:
         """As a shell would report it (128 + signal); None while the process lives."""
-        if not self._gone and self._spawned.isalive():
+        if not self._gone and (_surely_lives(self.pid) or self._spawned.isalive()):
             return None
         signal_number = self._spawned.signalstatus
         return int(self._spawned.exitstatus if signal_number is None else 128 + signal_number)
@@ -172,6 +172,16 @@ class PtyProcess:
         if self._reading:
             self._loop.remove_reader(self._fd)
             self._reading = False
+
+
+def _surely_lives(child: int) -> bool:
+    """One quick question, where the system knows it; it leaves the child's end to be collected."""
+    if not hasattr(os, "waitid"):
+        return False
+    try:
+        return os.waitid(os.P_PID, child, os.WEXITED | os.WNOHANG | os.WNOWAIT) is None
+    except ChildProcessError:  # it was collected
+        return False
 
 
 def image_of(pid: int) -> object:

@@ -42,9 +42,8 @@ _MOVING = "\r\b" + _ERASE_TO_END + _ERASE_LINE
 _MOVES = re.compile(f"([{_MOVING}])")
 _UNFINISHED_MAX_CHARS = 65_536
 _LINE_MAX_CHARS = 65_536
-# What a program may still go back to, as lines and at most so many characters.
-_WINDOW_LINES = ROWS - 1
-_WINDOW_MAX_CHARS = 16_384
+# How many characters of the lines that ended may still be gone back to; up to twice as many wait.
+_WINDOW_CHARS = 16_384
 
 
 class Decoder:
@@ -165,7 +164,9 @@ class Screen:
     def _settle(self, ended: str) -> str:
         """Of the lines that have ended, those that nothing will go back to."""
         lines = self._window + ended
-        cut = _start_of_last(lines, _WINDOW_LINES, _WINDOW_MAX_CHARS) if ended else 0
+        cut = 0
+        if len(lines) > 2 * _WINDOW_CHARS:
+            cut = lines.find("\n", len(lines) - _WINDOW_CHARS) + 1 or len(lines)
         self._window = lines[cut:]
         return lines[:cut]
 
@@ -215,19 +216,6 @@ def readable(data: bytes) -> str:
     """
     screen = Screen()
     return screen.feed(data).text + screen.flush().text
-
-
-def _start_of_last(lines: str, count: int, max_chars: int) -> int:
-    """Where the last `count` of the lines begin, or fewer that have no more than `max_chars`."""
-    earliest = 0
-    if len(lines) > max_chars:
-        earliest = lines.find("\n", len(lines) - max_chars) + 1 or len(lines)
-    at = len(lines)
-    for _ in range(count + 1):
-        at = lines.rfind("\n", earliest, at)
-        if at < 0:
-            return earliest
-    return at + 1
 
 
 def _split_unfinished(text: str) -> tuple[str, str]:

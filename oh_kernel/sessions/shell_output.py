@@ -21,6 +21,7 @@ class ShellOutput:
         self._capture = Capture(self._new_file)
         self._screen = Screen()
         self._news = ""
+        self._fed = False  # since the last command's end
         self._kept_mask = StreamMask()
         self._live_mask = StreamMask()
 
@@ -32,6 +33,7 @@ class ShellOutput:
 
     def feed(self, data: bytes) -> str:
         """Keep `data`; the news in it for a live view."""
+        self._fed = True
         said = self._screen.feed(data)
         if said.text:
             self._capture.add(self._kept_mask.feed(said.text))
@@ -39,6 +41,9 @@ class ShellOutput:
 
     def take(self, *, over: bool) -> Capture:
         """What has come since the last time; `over`: nothing more of this command will."""
+        if not self._fed:
+            return Capture(self._new_file)
+        self._fed = not over
         said = self._screen.flush() if over else self._screen.take()
         self._news = self._live_mask.feed(said.news) + self._live_mask.flush()
         self._capture.add(self._kept_mask.feed(said.text) + self._kept_mask.flush())
@@ -60,6 +65,7 @@ class ShellOutput:
         self._capture.close()
         self._capture = Capture(self._new_file)
         self._screen = Screen()
+        self._fed = False
 
     def close(self) -> None:
         """Remove the files that nobody gave a folder for."""

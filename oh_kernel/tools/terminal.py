@@ -364,16 +364,8 @@ class TerminalExecutor(ToolExecutor[TerminalAction, TerminalObservation]):
 
     def _metadata(self, exit_code: int, *, prefix: str = "", suffix: str = "") -> CmdOutputMetadata:
         session = self._session
-        user, host = _whoami()
-        return CmdOutputMetadata(
-            exit_code=exit_code,
-            pid=session.last_background_pid,
-            username=user,
-            hostname=host,
-            working_dir=session.cwd,
-            py_interpreter_path=session.python,
-            prefix=prefix,
-            suffix=suffix,
+        return _metadata(
+            exit_code, session.last_background_pid, session.cwd, session.python, prefix, suffix
         )
 
 
@@ -422,6 +414,23 @@ def _whereabouts(capture: Capture) -> str:
     whole = capture.saved_chars == capture.total_chars
     stop = "" if whole else f" up to character {capture.saved_chars}"
     return f"The complete output has been saved to {capture.path}{stop}."
+
+
+@functools.lru_cache(maxsize=16)  # most commands end like the one before
+def _metadata(
+    exit_code: int, pid: int, folder: str, python: str | None, prefix: str, suffix: str
+) -> CmdOutputMetadata:
+    user, host = _whoami()
+    return CmdOutputMetadata(
+        exit_code=exit_code,
+        pid=pid,
+        username=user,
+        hostname=host,
+        working_dir=folder,
+        py_interpreter_path=python,
+        prefix=prefix,
+        suffix=suffix,
+    )
 
 
 @functools.cache

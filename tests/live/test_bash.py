@@ -159,6 +159,19 @@ def test_variables_for_one_command(tmp_path: Path) -> None:
         "alias echo='echo aliased' printf=false",
         "IFS=/; TMOUT=1; PATH=/usr/bin:/bin",
         "shopt -s extdebug nullglob; set -f; set -C",
+        "IFS=0123456789",
+        "set -euo pipefail; shopt -s inherit_errexit",
+        "trap 'echo bye' EXIT; trap 'true' ERR RETURN DEBUG INT TERM HUP",
+        "builtin() { :; }; unset() { :; }; printf() { :; }; read() { :; }",
+        "enable -n builtin printf read unset set",
+        "alias builtin=false printf=false local=false unset=false export=false",
+        "readonly PS2='> ' TMOUT=100",
+        'conda() { export PS1="(base) $PS1" CONDA_PREFIX=$PWD; hash -r; }; conda activate',
+        "exec sh",
+        "exec bash --rcfile /dev/null",
+        "kill -TSTP $$",
+        "ulimit -c 0; umask 077; cd /proc/self; LC_ALL=C",
+        "exec 255>&-",
     ],
 )
 def test_shell_survives(tmp_path: Path, damage: str) -> None:
@@ -182,6 +195,31 @@ def test_exec_bash(tmp_path: Path, handover: Handover) -> None:
     play(scenario, tmp_path, handover=handover)
 
 
+@pytest.mark.parametrize(
+    "asks", ["exec bash -c 'read x; echo got $x; exit 5'", "read x; echo got $x"]
+)
+def test_nothing_is_typed_into_what_reads_in_place_of_the_prompt(tmp_path: Path, asks: str) -> None:
+    async def scenario(session: BashSession) -> None:
+        assert (await run(session, asks, quiet_s=1.5)).ending == "quiet"
+        await session.type(b"mine\r")
+        done = await session.follow(quiet_s=10)
+        assert done.text == "got mine\n"
+        assert done.exit_code == (5 if "exit" in asks else 0)
+
+    play(scenario, tmp_path)
+
+
+def test_readonly_prompt_command_of_others_is_remarked_upon_once(tmp_path: Path) -> None:
+    async def scenario(session: BashSession) -> None:
+        done = await run(session, "readonly PROMPT_COMMAND='echo spam'")
+        assert "PROMPT_COMMAND is read-only" in "".join(done.remarks)
+        done = await run(session, "echo hi; (exit 3)")
+        assert done.text.replace("spam\n", "") == "hi\n"
+        assert (done.exit_code, done.remarks) == (3, ())
+
+    play(scenario, tmp_path)
+
+
 def test_interactive_child_shell_is_a_program_like_others(tmp_path: Path) -> None:
     async def scenario(session: BashSession) -> None:
         assert (await run(session, "bash --norc", quiet_s=0.5)).ending == "quiet"
@@ -199,6 +237,9 @@ def test_traces_show_no_machinery(tmp_path: Path) -> None:
         await run(session, "set -x")
         for _ in range(2):
             assert (await run(session, "echo hi")).text == "++ echo hi\nhi\n"
+        await run(session, "set +x; set -v")
+        for _ in range(2):
+            assert (await run(session, "echo hi")).text == "echo hi\nhi\n"
         assert "/proc" not in (await run(session, "no_such_command; if then")).text
 
     play(scenario, tmp_path)
