@@ -28,6 +28,8 @@ class Question:
     risk: SecurityRisk
     reasons: tuple[str, ...] = ()
     previews: tuple[Preview, ...] = ()
+    always_ask: bool = False
+    """Only a person may answer it: no policy and no rule lets it through."""
 
 
 @dataclass(frozen=True)
@@ -67,13 +69,15 @@ class Gate:
         if call.action is None or call.tool_name in NEVER_ASKED:
             return None
         found = assess(call.tool_name, call.action, call.security_risk)
-        if not self.policy.should_confirm(found.risk):
+        if not (found.always_ask or self.policy.should_confirm(found.risk)):
             return None
-        return Question(call, found.risk, found.reasons or ("the policy asks for every call",))
+        reasons = found.reasons or ("the policy asks for every call",)
+        return Question(call, found.risk, reasons, always_ask=found.always_ask)
 
     def answer_for_nobody(self, question: Question) -> Decision:
         """The decision that the settings make when there is no person."""
-        if self.unattended == "allow" and self._is_allowed(question.call):
+        is_allowed = not question.always_ask and self._is_allowed(question.call)
+        if self.unattended == "allow" and is_allowed:
             return Decision(approved=True)
         reasons = ", ".join(question.reasons)
         return Decision(approved=False, reason=NOBODY_THERE.format(reasons=reasons))

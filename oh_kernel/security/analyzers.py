@@ -1,47 +1,20 @@
 """How risky is an action?
 
-The model says what it thinks; a short list of patterns that cannot be undone says HIGH whatever
-the model thinks. The higher of the two counts.
+The model says what it thinks; analyzers read what a tool would run. The highest counts, and an
+analyzer that fails says HIGH: what nobody understood is what a person should see.
 """
 
-import re
+import logging
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from oh_kernel.events import Action, SecurityRisk
+from oh_kernel.security.findings import Finding, high, worst
 
-# A word of a command line, as it begins a simple command: after `;`, `&&`, `|`, `(`, sudo, env ...
-_START = r"(?:^|[\n;&|(`]|\$\(|\b(?:sudo|env|nohup|time|xargs|exec|command)\s(?:\S+\s)*?)\s*"
-_RULES = (
-    (_START + r"(?:/\S*/)?rm\s(?:[^\n;&|]*\s)?(?:-\w*[rR]\w*|--recursive)\b", "deletes folders"),
-    (r"\bfind\b[^\n;|]*\s-delete\b", "deletes every file that is found"),
-    (r"\bsudo\b", "acts as the administrator"),
-    (_START + r"(?:mkfs\S*|fdisk|parted|shred|wipefs)\b", "overwrites a disk or a file for good"),
-    (_START + r"dd\s[^\n;&|]*\bof=/dev/", "writes to a device"),
-    (r">\s*/dev/(?:sd|nvme|hd|vd|mmcblk)", "writes to a device"),
-    (r"\b(?:curl|wget)\b[^\n;&]*\|\s*(?:\S+\s+)*?(?:ba|z|da)?sh\b", "runs what it downloads"),
-    (r"\b(?:ba|z)?sh\s+(?:-c\s+)?[\"']?(?:<\(|\$\()\s*(?:curl|wget)\b", "runs what it downloads"),
-    (
-        r"\bgit\s(?:[^\n;&|]*\s)?push\s[^\n;&|]*(?:--force\b|-f\b|\s\+\S)",
-        "rewrites a shared history",
-    ),
-    (r"\bgit\s(?:[^\n;&|]*\s)?(?:reset\s+--hard|clean\s+-\w*f)", "throws uncommitted work away"),
-    (
-        r"\bch(?:mod|own)\s(?:[^\n;&|]*\s)?-\w*R[^\n;&|]*\s/(?:\s|$|\w+(?:\s|$))",
-        "opens system folders",
-    ),
-    (_START + r"(?:shutdown|reboot|halt|poweroff)\b", "stops the machine"),
-    (r":\(\)\s*\{\s*:\|:&\s*\}", "is a fork bomb"),
-    (
-        r"(?:~|\$HOME|/home/\w+|/root)/\.(?:ssh/id_|aws/credentials|netrc|gnupg)",
-        "reads credentials",
-    ),
-    (r"/etc/shadow\b", "reads credentials"),
-    (r"\bshutil\.rmtree\s*\(", "deletes folders"),
-    (r"\bDROP\s+(?:TABLE|DATABASE|SCHEMA)\b", "drops a table or database"),
-)
-_PATTERNS = tuple((re.compile(pattern, re.IGNORECASE), reason) for pattern, reason in _RULES)
-_TEXT_FIELDS = ("command", "code")
+Analyzer = Callable[[str], Sequence[Finding]]
+"""Says what a text does when it is run."""
+
+_log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -50,6 +23,8 @@ class Assessment:
 
     risk: SecurityRisk
     reasons: tuple[str, ...] = ()
+    always_ask: bool = False
+    """Whether a person is asked whatever the policy allows."""
 
 
 def assess(tool_name: str, action: Action, claimed: SecurityRisk) -> Assessment:
@@ -57,21 +32,47 @@ def assess(tool_name: str, action: Action, claimed: SecurityRisk) -> Assessment:
 
     Only what a tool will run is looked at, never a file's text that it will write.
     """
-    reasons = dict.fromkeys(
-        reason
-        for text in _run_texts(tool_name, action)
-        for pattern, reason in _PATTERNS
-        if pattern.search(text)
-    )
-    if reasons:
-        return Assessment(SecurityRisk.HIGH, tuple(reasons))
+    reader = _READERS.get(tool_name)
+    text = getattr(action, reader[0], None) if reader is not None else None
+    if reader is None or not isinstance(text, str):
+        return _from_claim(claimed)
+    findings = examined(reader[1], text)
+    risk = worst([*findings, Finding(claimed, "")])
+    if risk is not SecurityRisk.HIGH:
+        return Assessment(risk)
+    reasons = dict.fromkeys(f.reason for f in findings if f.risk is SecurityRisk.HIGH)
+    always_ask = any(finding.always_ask for finding in findings)
+    return Assessment(risk, tuple(reasons) or _from_claim(claimed).reasons, always_ask)
+
+
+def examined(analyzer: Analyzer, text: str) -> Sequence[Finding]:
+    """What `analyzer` finds in `text`; that it fails is a finding."""
+    try:
+        return analyzer(text)
+    except Exception:  # whatever it is, nobody has understood the text
+        _log.exception("the risk of a text could not be judged")
+        return [high("could not be judged")]
+
+
+def _from_claim(claimed: SecurityRisk) -> Assessment:
     if claimed is SecurityRisk.HIGH:
         return Assessment(claimed, ("the model marks it as high risk",))
     return Assessment(claimed)
 
 
-def _run_texts(tool_name: str, action: Action) -> list[str]:
-    if tool_name not in ("terminal", "ipython"):
-        return []
-    values: list[Any] = [getattr(action, name, None) for name in _TEXT_FIELDS]
-    return [value for value in values if isinstance(value, str)]
+def _shell(text: str) -> Sequence[Finding]:
+    from oh_kernel.security.shell_risk import shell_findings  # tree-sitter and large tables
+
+    return shell_findings(text)
+
+
+def _cell(text: str) -> Sequence[Finding]:
+    from oh_kernel.security.cells import cell_findings  # tree-sitter and large tables
+
+    return cell_findings(text)
+
+
+_READERS: dict[str, tuple[str, Analyzer]] = {
+    "terminal": ("command", _shell),
+    "ipython": ("code", _cell),
+}

@@ -1,0 +1,188 @@
+"""How risky is one call in Python: does it delete, run, end or hide something?"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING
+
+from oh_kernel.security import python_files, python_network, python_runs, python_stores
+from oh_kernel.security.findings import Finding, high, medium
+from oh_kernel.security.shell_model import Kind, Word
+
+if TYPE_CHECKING:
+    from oh_kernel.security.python_risk import PythonAnalysis
+
+Rule = Callable[["PythonAnalysis", ast.Call, str], Iterator[Finding]]
+
+_ENDS_KERNEL = re.compile(
+    r"(?:os\._exit|os\.abort|exit|quit|os\.exec[lv]\w*|signal\.raise_signal"
+    r"|faulthandler\._sigsegv|ctypes\.string_at"
+    r"|.*\.do_shutdown|.*\.shutdown_kernel|.*\.kernel\.\w*(?:restart|shutdown)\w*"
+    r"|get_ipython\(\)\.(?:reset|ask_exit|magic_reset)"
+    r"|globals\(\)\.clear|get_ipython\(\)\.user_ns\.clear|locals\(\)\.clear|vars\(\)\.clear"
+    r"|.*kernel_manager\w*\.\w*shutdown\w*)$"
+)
+
+
+def findings(analysis: PythonAnalysis, node: ast.Call, name: str) -> Iterator[Finding]:
+    """What the call `node` of the function `name` does."""
+    rule = _RULES.get(name)
+    method = name.rsplit(".", 1)[-1]
+    if rule is not None:
+        yield from rule(analysis, node, name)
+    elif (
+        name in python_runs.SHELL_TEXTS
+        or method in ("exec_command", "run_command", "sudo")
+        or name.startswith("os.exec")
+    ):
+        yield from python_runs.shell_text(analysis, node, name)
+    elif name in python_runs.SUBPROCESS or re.match(r"os\.(?:spawn|posix_spawn)", name):
+        yield from python_runs.subprocess_call(analysis, node, name)
+    elif name.startswith("sh.") and name.count(".") == 1:
+        yield from python_runs.run_words(
+            [Word(name[3:]), *(analysis.values.word(one) for one in node.args)]
+        )
+    elif method in (
+        "remove",
+        "unlink",
+        "rmtree",
+        "rmdir",
+        "rm",
+        "rename",
+        "replace",
+        "touch",
+        "mkdir",
+        "symlink_to",
+        "hardlink_to",
+    ):
+        yield from python_files.of_a_path(analysis, node, name)
+    elif method in ("kill", "terminate", "send_signal"):
+        yield from python_runs.ends(analysis, node, name)
+    elif method in ("write_text", "write_bytes") and isinstance(node.func, ast.Attribute):
+        yield from python_files.written(analysis, analysis.values.word(node.func.value))
+    elif method == "open" and isinstance(node.func, ast.Attribute):
+        yield from python_files.opening(analysis, node)
+    elif python_files.LIBRARY_WRITES.match(method) and not name.startswith(
+        ("json.dumps", "pickle.dumps")
+    ):
+        yield from python_files.by_a_library(analysis, node)
+    if _ENDS_KERNEL.match(name):
+        yield high("ends the kernel or empties its names")
+    yield from _hidden(analysis, node, name)
+    yield from python_network.findings(analysis, node, name)
+    yield from python_stores.findings(analysis, node, name)
+
+
+def _hidden(analysis: PythonAnalysis, node: ast.Call, name: str) -> Iterator[Finding]:
+    """Names that are put together, and doors behind the language."""
+    values = analysis.values
+    if name in ("getattr", "builtins.getattr", "setattr") and len(node.args) > 1:
+        word = values.word(node.args[1])
+        base = values.dotted(node.args[0])
+        if (
+            word.flow.kind is Kind.DECODED
+            or word.is_joined
+            or (
+                re.match(
+                    r"(?:os|sys|subprocess|shutil|builtins|__builtins__|posix|__import__\(\)|ctypes)$",
+                    base,
+                )
+                and (
+                    not word.is_known
+                    or word.text
+                    in (
+                        "system",
+                        "popen",
+                        "exec",
+                        "eval",
+                        "rmtree",
+                        "run",
+                        "remove",
+                        "unlink",
+                    )
+                )
+            )
+        ):
+            yield high("hides the function's name")
+    if name in ("__import__", "importlib.import_module", "importlib.__import__") and node.args:
+        word = values.word(node.args[0])
+        if (
+            word.flow.kind is Kind.DECODED
+            or word.is_joined
+            or (name == "__import__" and not word.is_known)
+        ):
+            yield high("hides a module's name")
+        else:
+            yield medium("runs a module by its name")
+    if re.match(
+        r"(?:types\.(?:FunctionType|CodeType)|marshal\.loads?|.*\.__subclasses__|.*__globals__.*)$",
+        name,
+    ):
+        yield high("hides what it runs")
+    if (
+        isinstance(node.func, ast.Subscript)
+        and re.search(r"globals\(\)|__builtins__|__dict__", values.dotted(node.func))
+        and not isinstance(node.func.slice, ast.Constant)
+    ):
+        yield high("hides the function's name")
+    if name.startswith("__import__().") and node.func.__class__ is ast.Attribute:
+        yield from _imported_call(analysis, node, name)
+
+
+def _imported_call(analysis: PythonAnalysis, node: ast.Call, name: str) -> Iterator[Finding]:
+    """`__import__("os").system(...)` is judged as `os.system(...)`."""
+    for one in ast.walk(node.func):
+        if (
+            isinstance(one, ast.Call)
+            and analysis.values.dotted(one.func) == "__import__"
+            and one.args
+        ):
+            full = analysis.values.word(one.args[0]).text + name.removeprefix("__import__()")
+            if "__import__" not in full:
+                yield from findings(analysis, node, full)
+            return
+
+
+# Bindings
+
+
+def assigning(analysis: PythonAnalysis, target: ast.expr, value: ast.expr) -> Iterator[Finding]:
+    """What it means that `target` gets `value`."""
+    source = ast.unparse(target)
+    name = analysis.values.dotted(target) if isinstance(target, ast.Attribute) else source
+    is_check = name.startswith("ssl.") or re.search(
+        r"\.(?:verify|verify_mode|check_hostname)$", source
+    )
+    if is_check and ast.unparse(value) not in ("True", "ssl.CERT_REQUIRED"):
+        yield high("turns certificate checks off")
+    if re.match(r"os\.environ\[", source):
+        text = analysis.values.word(value).text
+        if re.search(r"PYTHONHTTPSVERIFY|CA_BUNDLE|SSL_NO_VERIFY|TLS_REJECT", source) and text in (
+            "",
+            "0",
+            "1",
+        ):
+            yield high("turns certificate checks off")
+        if re.search(r"LD_PRELOAD|BASH_ENV|PYTHONSTARTUP", source):
+            yield high("makes later programs run other code")
+        yield medium("sets a variable")
+
+
+def forgetting(analysis: PythonAnalysis, target: ast.expr) -> Iterator[Finding]:
+    """What it means that a name or an element is deleted."""
+    source = ast.unparse(target)
+    if re.match(r"(?:globals|locals|vars)\(\)\[|.*\buser_ns\[|sys\.modules\[", source):
+        yield high("empties the names of the session")
+    else:
+        yield medium("forgets a name")
+
+
+def naming(analysis: PythonAnalysis, node: ast.Attribute) -> Iterator[Finding]:
+    """What a name alone tells: the doors behind the language."""
+    if node.attr in ("__subclasses__", "__globals__"):
+        yield high("hides what it runs")
+
+
+_RULES: dict[str, Rule] = {**python_files.RULES, **python_runs.RULES}
