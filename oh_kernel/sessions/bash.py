@@ -117,6 +117,7 @@ class BashSession:
         self._typed = False
         self._interrupted = False
         self._discarding = False
+        self._suspected = False
         self._healed_at = 0.0
         self._healings = 0
         self._replaced = ""
@@ -368,6 +369,7 @@ class BashSession:
         assert self._files is not None
         self._command = command
         self._healings = 0
+        self._suspected = False
         exports = "".join(f"export {name}={shlex.quote(value)}\n" for name, value in env.items())
         text = (exports + command).encode("utf-8", "replace") + b"\n"
         try:
@@ -386,6 +388,7 @@ class BashSession:
             self._end()
             return
         now = asyncio.get_running_loop().time()
+        suspected, self._suspected = self._suspected, False
         silent_s = now - self._last_output
         if silent_s < _PROMPT_LOST_S or now - self._healed_at < _HEALING_S:
             return
@@ -398,8 +401,11 @@ class BashSession:
                 self._image = image
                 await self._take_over()
         elif self._is_mute():
-            self._healed_at = now
-            await self._heal()
+            # At the first look, what it has said may not have been read yet.
+            self._suspected = True
+            if suspected:
+                self._healed_at = now
+                await self._heal()
 
     async def _take_over(self) -> None:
         """Turn the shell that took the place of ours into one of ours."""
@@ -413,9 +419,7 @@ class BashSession:
         assert self._pty is not None
         waits = self._pty.waits_for_line
         # Where nobody can see what it waits for: C-c may have struck PROMPT_COMMAND.
-        mute = self._interrupted if waits is None else waits
-        self._interrupted = False
-        return mute
+        return self._interrupted if waits is None else waits
 
     async def _heal(self) -> None:
         """Have the shell say that it is at its prompt, or else give it up."""
@@ -425,6 +429,7 @@ class BashSession:
             self._end()
             return
         self._typed = self._discarding = True
+        self._interrupted = False
         line = healing_line if self._healings >= _HEALING_BUILTINS else setup_line
         await self._pty.write(typed(line(self._setup_path, self._next_mark())))
 

@@ -133,8 +133,9 @@ def end_unseen(player: Player) -> None:
 
 def answered(player: Player) -> None:
     word = player.word
-    asked = player.run("read -p 'name? ' a; echo \"got-$a\"; (exit 4)", timeout=0.3)
-    assert "name? " in asked.text
+    asked = player.run("read -p 'name? ' a; echo \"got-$a\"; (exit 4)", timeout=0.1).text
+    while "name? " not in asked:
+        asked += player.call("", timeout=0.05).text
     done = player.call(word, is_input=True, timeout=10)
     player.check(done, f"got-{word}", 4)
 
@@ -142,10 +143,12 @@ def answered(player: Player) -> None:
 def interrupted(player: Player) -> None:
     word = player.word
     program = player.dice.choice(["sleep 1000", "cat", "read x", "while :; do :; done"])
-    started = player.run(f"echo {word}; {program}", timeout=0.05)
+    text = player.run(f"echo {word}; {program}", timeout=0.05).text
+    while word not in text:
+        text += player.call("", timeout=0.05).text
     done = player.call("C-c", is_input=True, timeout=10)
     assert done.exit_code == 130, done.text
-    assert (started.text + done.text).count(word) == 1
+    assert (text + done.text).count(word) == 1
 
 
 def stopped(player: Player) -> None:
