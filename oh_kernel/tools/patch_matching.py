@@ -5,7 +5,9 @@ Hunks are placed one after the other, each below the one before. How far what wa
 from what was found is counted as `fuzz`.
 """
 
+from bisect import bisect_left
 from collections.abc import Callable, Iterator, Sequence
+from functools import cache
 from itertools import accumulate
 from typing import NamedTuple
 
@@ -44,10 +46,11 @@ def apply(hunks: Sequence[Hunk], file: FileText, path: str) -> tuple[FileText, i
 def place(hunks: Sequence[Hunk], lines: Sequence[str], path: str) -> tuple[list[Replacement], int]:
     """Which lines give way to which, in rising order, and the fuzz of all hunks."""
     replacements: list[Replacement] = []
+    text = _Lines(lines)
     cursor = fuzz = 0
     for hunk in hunks:
-        anchor = _after_anchor(hunk.anchor, lines, cursor)
-        match = _find_hunk(hunk, lines, anchor.at)
+        anchor = _after_anchor(hunk.anchor, text, cursor)
+        match = _find_hunk(hunk, text, anchor.at)
         if match is None:
             raise _no_place(hunk, anchor.at, path)
         fuzz += anchor.fuzz + match.fuzz
@@ -57,35 +60,73 @@ def place(hunks: Sequence[Hunk], lines: Sequence[str], path: str) -> tuple[list[
     return replacements, fuzz
 
 
-def _after_anchor(anchor: str, lines: Sequence[str], cursor: int) -> Match:
+class _Lines:
+    """The lines of a file, to be searched many times: each form is made once, and is one text, so
+    that long hunks are found in a time that grows with the file and not with its square.
+    """
+
+    def __init__(self, lines: Sequence[str]) -> None:
+        self.lines = lines
+        self._formed = cache(self._make)
+
+    def find(self, wanted: Sequence[str], form: Callable[[str], str], start: int) -> int | None:
+        """Where the wanted lines first stand one below the other, from line `start` on."""
+        if not wanted:
+            return start
+        text, starts = self._formed(form)
+        at = text.find(_as_text(wanted, form), starts[start])
+        return None if at == -1 else bisect_left(starts, at)
+
+    def _make(self, form: Callable[[str], str]) -> tuple[str, list[int]]:
+        """The lines as one text, and where each, or the newline before it, begins."""
+        formed = [form(line) for line in self.lines]
+        return _as_text(formed, str), [0, *accumulate(len(line) + 1 for line in formed)]
+
+
+def _as_text(lines: Sequence[str], form: Callable[[str], str]) -> str:
+    """Newlines on both sides, so that only whole lines are found."""
+    return "\n" + "".join(f"{form(line)}\n" for line in lines)
+
+
+def _after_anchor(anchor: str, text: _Lines, cursor: int) -> Match:
     """The line below the anchor. One that is not there, or lies above already, moves nothing."""
-    for fuzz, form in ((0, str), (_ANCHOR_STRIPPED, str.strip)):
-        wanted = form(anchor)
-        formed = [form(line) for line in lines] if wanted.strip() else []
-        if wanted in formed[cursor:] and wanted not in formed[:cursor]:
-            return Match(formed.index(wanted, cursor) + 1, fuzz)
+    if anchor.strip():
+        for fuzz, form in ((0, str), (_ANCHOR_STRIPPED, str.strip)):
+            first = text.find([anchor], form, 0)
+            if first is not None and first >= cursor:
+                return Match(first + 1, fuzz)
     return Match(cursor, 0)
 
 
-def _find_hunk(hunk: Hunk, lines: Sequence[str], start: int) -> Match | None:
+def _find_hunk(hunk: Hunk, text: _Lines, start: int) -> Match | None:
     if not hunk.at_end:
-        return _find(hunk.before, lines, range(start, len(lines) + 1))
+        return _find(hunk.before, text, start)
+    lines = text.lines
     ends = [len(lines), len(lines) - 1] if lines[-1] == "" else [len(lines)]
     if not hunk.before:
         return Match(ends[-1], 0)
     positions = [end - len(hunk.before) for end in ends if end - len(hunk.before) >= start]
-    if match := _find(hunk.before, lines, positions):
+    if match := _find_at(positions, hunk.before, lines):
         return match
-    match = _find(hunk.before, lines, range(start, len(lines)))
+    match = _find(hunk.before, text, start)
     return match and Match(match.at, match.fuzz + _NOT_AT_END)
 
 
-def _find(wanted: Sequence[str], lines: Sequence[str], positions: Sequence[int]) -> Match | None:
-    """The first of the positions where the wanted lines are, the strictest form first."""
+def _find(wanted: Sequence[str], text: _Lines, start: int) -> Match | None:
+    """The first place from `start` on where the wanted lines are, the strictest form first."""
     for fuzz, form in _FORMS:
-        formed, sought = [form(line) for line in lines], [form(line) for line in wanted]
+        at = text.find(wanted, form, start)
+        if at is not None:
+            return Match(at, fuzz)
+    return None
+
+
+def _find_at(positions: Sequence[int], wanted: Sequence[str], lines: Sequence[str]) -> Match | None:
+    """The first of a few positions where the wanted lines are, the strictest form first."""
+    for fuzz, form in _FORMS:
+        sought = [form(line) for line in wanted]
         for at in positions:
-            if formed[at : at + len(sought)] == sought:
+            if [form(line) for line in lines[at : at + len(sought)]] == sought:
                 return Match(at, fuzz)
     return None
 

@@ -196,3 +196,15 @@ def test_a_patch_made_from_two_texts_turns_one_into_the_other(
 
 def file_of(lines: list[str], ending: str, charset: Charset) -> FileText:
     return FileText(Path("f"), charset.mark + charset.encode(ending.join(lines)), charset)
+
+
+@pytest.mark.timeout(30)  # comparing the lines place by place took minutes
+def test_a_long_hunk_in_a_long_file_is_looked_for_in_bounded_time() -> None:
+    lines = [f"line {n}" for n in range(60_000)]
+    file = file_of(lines, "\n", CHARSETS[0])
+    kept = "\n".join(f" {line}" for line in lines[:30_000])
+    with pytest.raises(DiffError):
+        apply(hunks_of(f"{kept}\n-nowhere\n+x")[0].hunks, file, "f")
+    many = "\n".join(f"@@ line {n}\n-line {n + 1}\n+x" for n in range(0, 60_000, 60))
+    edited, fuzz = apply(hunks_of(many)[0].hunks, file, "f")
+    assert (edited.text.count("\nx\n"), fuzz) == (1000, 0)
