@@ -89,7 +89,7 @@ class GrepExecutor(ToolExecutor[GrepAction, GrepObservation]):
             return _refused(action, place, f"Invalid regex pattern: {error}")
         except BadGlob as error:
             return _refused(action, place, f"Invalid include pattern '{action.include}': {error}")
-        if not Path(place).exists():
+        if not (Path(place).is_dir() or Path(place).is_file()):
             return _refused(action, place, f"Search path '{place}' is not a valid directory")
         until = time.monotonic() + self.timeout_s
         found = await find(query, rg=self._rg, until=until)

@@ -35,10 +35,10 @@ _POSIX = {
 # Python's shorthands: as they are within a line, and how a set in Rust says what Python means.
 _SHORTHAND = {
     "d": (r"\d", r"\d"),
-    "D": (r"[^\d\n{}]", r"\D"),
+    "D": (r"[^\d\r\n{}]", r"[^\d\r]"),
     "w": (r"\w", r"\p{L}\p{N}_"),
-    "W": (r"[^\w\n{}]", r"[^\p{L}\p{N}_]"),
-    "s": (r"[^\S\n]", r"\s\x1c-\x1f"),
+    "W": (r"[^\w\r\n{}]", r"[^\p{L}\p{N}_\r]"),
+    "s": (r"[^\S\r\n]", r"[\s\x1c-\x1f--\r]"),
     "S": (r"[^\s{}]", r"[^\s\x1c-\x1f]"),
 }
 _MAY_BE_LINE_BREAK = "DWsS"
@@ -125,7 +125,7 @@ class _Reader:
                 self._group()
             case ".":
                 self._step(1)
-                self._write(".", strict=rf"[^\n{_STRAY}]")
+                self._write(r"[^\r\n]", strict=rf"[^\r\n{_STRAY}]")
             case "$":
                 self._step(1)
                 self._write(_LINE_END)
@@ -341,19 +341,24 @@ class _Reader:
         raise InvalidRegex(f"bad escape \\{following} at position {self._at}")
 
     def _write_set(self, python: list[str], rust: list[str], *, negated: bool, wide: bool) -> None:
-        """A set that matches no line break, and in strict text no stray byte."""
+        """A set that matches no end of a line, and in strict text no stray byte."""
         if not python and not negated:
             raise InvalidRegex("a line break cannot match, since every line is searched by itself")
-        members = "".join(python)
-        for_rust = f"[{'^' if negated else ''}{''.join(rust)}]" if rust else "."
+        members, for_rust = "".join(python), "".join(rust)
         if negated:
-            self._write(rf"[^\n{members}]", rust=for_rust, strict=rf"[^\n{_STRAY}{members}]")
+            self._write(
+                rf"[^\r\n{members}]",
+                rf"[^\r\n{for_rust}]",
+                strict=rf"[^\r\n{_STRAY}{members}]",
+            )
         elif wide:
             self._write(
-                rf"(?:(?!\n)[{members}])", rust=for_rust, strict=rf"(?:(?![\n{_STRAY}])[{members}])"
+                rf"(?:(?![\r\n])[{members}])",
+                rf"[{for_rust}--\r]",
+                strict=rf"(?:(?![\r\n{_STRAY}])[{members}])",
             )
         else:
-            self._write(f"[{members}]", rust=for_rust)
+            self._write(f"[{members}]", f"[{for_rust}]")
 
     def _taken(self, text: str) -> bool:
         found = self._pattern.startswith(text, self._at)

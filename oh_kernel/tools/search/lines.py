@@ -6,13 +6,14 @@ NUL is binary and has no lines.
 
 import codecs
 from collections.abc import Iterable, Iterator
+from io import FileIO
 from itertools import chain
-from pathlib import Path
-from typing import BinaryIO, NamedTuple
+from typing import NamedTuple
 
 from oh_kernel.tools.search.dialect import Expression
 
 BLOCK_BYTES = 8 * 1024 * 1024
+_SMALL = 64 * 1024
 MAX_LINE_CHARS = 500
 """Characters that are shown of one line."""
 _UTF16 = {codecs.BOM_UTF16_LE: "utf-16-le", codecs.BOM_UTF16_BE: "utf-16-be"}
@@ -83,9 +84,16 @@ def blocks(path: str) -> Iterator[Block]:
 
     A NUL in the first block makes the file binary; one further on ends the text.
     """
-    with Path(path).open("rb") as file:
-        for data in _whole_lines(_until_nul(_utf8(file))):
-            yield _block(data)
+    with open(path, "rb", buffering=0) as file:  # noqa: PTH123 - half the time of Path.open
+        data = file.read(_SMALL)
+        if len(data) < _SMALL and data[:2] not in _UTF16:  # nearly all files
+            data = data.removeprefix(codecs.BOM_UTF8)
+            if data and b"\0" not in data:
+                yield _block(data)
+            return
+        data += file.read(BLOCK_BYTES - _SMALL)
+        for lines in _whole_lines(_until_nul(_utf8(data, file))):
+            yield _block(lines)
 
 
 def _block(data: bytes) -> Block:
@@ -96,9 +104,8 @@ def _block(data: bytes) -> Block:
         return Block(data.decode("utf-8", "surrogateescape"), True)
 
 
-def _utf8(file: BinaryIO) -> Iterator[bytes]:
-    """The bytes of the file as they would be in UTF-8, without a byte order mark."""
-    data = file.read(BLOCK_BYTES)
+def _utf8(data: bytes, file: FileIO) -> Iterator[bytes]:
+    """The file, which begins with `data`, as it would be in UTF-8, without a byte order mark."""
     encoding = _UTF16.get(data[:2])
     if encoding is None:
         data = data.removeprefix(codecs.BOM_UTF8)
