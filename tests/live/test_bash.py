@@ -195,6 +195,18 @@ def test_exec_bash(tmp_path: Path, handover: Handover) -> None:
     play(scenario, tmp_path, handover=handover)
 
 
+def test_what_was_said_is_read_before_the_shell_is_called_mute(tmp_path: Path) -> None:
+    async def scenario(session: BashSession) -> None:
+        going = asyncio.ensure_future(run(session, "echo head; sleep 0.5; echo tail; (exit 3)"))
+        await asyncio.wait({going}, timeout=0.4)
+        time.sleep(0.5)  # the loop comes late: the command has ended, and nothing was read of that
+        await session._look_after_shell()
+        done = await going
+        assert (done.text, done.exit_code) == ("head\ntail\n", 3)
+
+    play(scenario, tmp_path)
+
+
 @pytest.mark.parametrize(
     "asks", ["exec bash -c 'read x; echo got $x; exit 5'", "read x; echo got $x"]
 )
