@@ -55,7 +55,7 @@ class PlanningFileEditorExecutor(FileEditorExecutor):
             workspace,
             files=files,
             # Whoever names a plan elsewhere means it to be written; nothing else there can be.
-            allowed_folders=(*allowed_folders, self.plan_path.parent),
+            allowed_folders=(*allowed_folders, *([self.plan_path.parent] if plan_path else [])),
             max_file_bytes=max_file_bytes,
             allowed_edits_files=[self.plan_path],
         )
@@ -76,6 +76,7 @@ class PlanningFileEditorExecutor(FileEditorExecutor):
     def _make_plan(self) -> None:
         if is_there(self.plan_path):
             return
+        self.files.require_writable(self.plan_path)  # its folder may be a link that leads out
         try:
             self.plan_path.parent.mkdir(parents=True, exist_ok=True)
         except OSError as error:

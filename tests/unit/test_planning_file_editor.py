@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from oh_kernel.tools.files import Files
 from oh_kernel.tools.planning_file_editor import (
     EMPTY_PLAN,
     PlanningFileEditorAction,
@@ -97,3 +98,15 @@ def test_a_plan_that_cannot_be_made_is_told_at_the_call(tmp_path: Path) -> None:
     (tmp_path / ".agents_tmp").unlink()
     assert not call(executor, "view", tmp_path).is_error
     assert executor.plan_path.read_text() == HEADINGS
+
+
+def test_no_plan_is_made_through_a_link_that_leads_out(tmp_path: Path) -> None:
+    workspace, outside = tmp_path / "workspace", tmp_path / "outside"
+    workspace.mkdir()
+    outside.mkdir()
+    (workspace / ".agents_tmp").symlink_to(outside)
+    for files in (None, Files(workspace)):
+        executor = PlanningFileEditorExecutor(workspace, files=files)
+        answer = call(executor, "view", workspace)
+        assert answer.is_error and answer.text.startswith("The plan cannot be made. ")
+        assert list(outside.iterdir()) == []
