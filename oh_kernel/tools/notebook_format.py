@@ -1,6 +1,5 @@
 """What makes a file a notebook that Jupyter opens, and what may an edit not make of it?"""
 
-import json
 import uuid
 from collections.abc import Mapping
 from pathlib import Path
@@ -8,7 +7,7 @@ from typing import Any
 
 from agentskills.errors import EditingError
 from oh_kernel.tools.notebook_changes import lines_of
-from oh_kernel.tools.notebook_text import NotebookText
+from oh_kernel.tools.notebook_text import NotebookText, json_text
 
 IDS_SINCE = (4, 5)
 """The format from which on cells have ids; in older ones an id makes the file invalid."""
@@ -92,7 +91,7 @@ def new_notebook(cell_type: str, source: str) -> bytes:
         "nbformat_minor": 5,
     }
     notebook["cells"].append(new_cell(notebook, cell_type, source))
-    text = json.dumps(notebook, ensure_ascii=False, indent=1, sort_keys=True)
+    text = json_text(notebook, indent=1, sort_keys=True)
     return f"{text}\n".encode()
 
 

@@ -100,7 +100,8 @@ def find_cell(cells: Sequence[Mapping[str, Any]], name: str) -> int:
 
 
 def _is_index(name: str, count: int) -> bool:
-    return name.isascii() and name.isdigit() and int(name) < count
+    # Too many digits are no number for Python.
+    return name.isascii() and name.isdigit() and len(name) < 20 and int(name) < count
 
 
 def _changes(call: EditCall, notebook: Mapping[str, Any]) -> tuple[list[Change], str]:

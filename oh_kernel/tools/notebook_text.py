@@ -107,7 +107,7 @@ class NotebookText:
         old = cell.members["source"]
         new = like(old.value, source)
         if isinstance(new, str):
-            return Splice(old.start, old.end, _json(new))
+            return Splice(old.start, old.end, json_text(new))
         if not (new and old.value):
             return Splice(old.start, old.end, self._new_list(old, new))
         return self._changed_lines(old, new)
@@ -119,14 +119,14 @@ class NotebookText:
         outer = _line(gap_before(self.text, old.key))
         inner = outer + self._unit if outer else ""
         between = inner or self._inline_gap
-        return "[" + inner + ("," + between).join(map(_json, lines)) + outer + "]"
+        return "[" + inner + ("," + between).join(map(json_text, lines)) + outer + "]"
 
     def _changed_lines(self, old: Member, lines: list[str]) -> Splice:
         """The lines that differ, between those that both lists begin and end with."""
         spans = spans_of_list(self.text, old.start)
         begin, end = shared_ends(old.value, lines)
         spelt = {one: self.text[a:b] for one, (a, b) in zip(old.value, spans, strict=True)}
-        new = [spelt.get(line) or _json(line) for line in lines[begin : len(lines) - end]]
+        new = [spelt.get(line) or json_text(line) for line in lines[begin : len(lines) - end]]
         gap = self._gap_of_lines(spans)
         written = ("," + gap).join(new)
         if begin == len(spans) - end:  # nothing goes
@@ -225,16 +225,16 @@ class NotebookText:
         if sibling is not None:
             inner = gap_before(self.text, min(member.key for member in sibling.members.values()))
         if not _line(inner):
-            return _json(cell, separators=("," + self._inline_gap, self._colon), sort_keys=True)
+            return json_text(cell, separators=("," + self._inline_gap, self._colon), sort_keys=True)
         unit = self._unit
         if _line(gap) and sibling is not None:
             unit = _indent(inner).removeprefix(_indent(gap)) or unit
         line = _line(gap) or _line(inner).removesuffix(unit)
-        written = _json(cell, indent=unit, separators=(",", self._colon), sort_keys=True)
+        written = json_text(cell, indent=unit, separators=(",", self._colon), sort_keys=True)
         return written.replace("\n", line)
 
 
-def _json(value: object, **layout: Any) -> str:
+def json_text(value: object, **layout: Any) -> str:
     """JSON with characters as themselves, but for halves of pairs, which no file can hold."""
     text = json.dumps(value, ensure_ascii=False, **layout)
     return _LONE_SURROGATE.sub(lambda match: f"\\u{ord(match[0]):04x}", text)

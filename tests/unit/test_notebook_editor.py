@@ -606,3 +606,17 @@ def test_the_schema_is_flat_and_small() -> None:
     assert all("anyOf" not in field for field in parameters["properties"].values())
     assert parameters["properties"]["cell"]["type"] == "string"
     assert NotebookEditorAction(command="view", path="a", cell=3).cell == "3"
+
+
+def test_a_number_with_very_many_digits_is_no_cell(path: Path, call: Call) -> None:
+    write(path, code("x"))
+    for name in ("9" * 5000, f"index:{'9' * 5000}", f"{'0' * 30}"):
+        answer = call("view", cell=name)
+        assert answer.is_error and "There is no cell" in answer.text
+
+
+def test_half_a_character_is_written_as_json_writes_it(path: Path, call: Call) -> None:
+    assert not call("create", source="a\ud800").is_error
+    assert not call("insert", source="b\udfff").is_error
+    assert b"a\\ud800" in path.read_bytes() and b"b\\udfff" in path.read_bytes()
+    assert sources(path) == ["a\ud800", "b\udfff"]
