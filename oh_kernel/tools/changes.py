@@ -156,7 +156,8 @@ def _mode_of(path: Path) -> int | None:
 
 def _make_folders(folder: Path, undone: ExitStack) -> None:
     """Make a folder and those above it; `undone` takes them away again."""
-    missing = [each for each in (folder, *folder.parents) if not each.exists()]
+    # os.path, because Path.exists raises for a name that is too long.
+    missing = [each for each in (folder, *folder.parents) if not os.path.exists(each)]  # noqa: PTH110
     for each in reversed(missing):
         try:
             each.mkdir()

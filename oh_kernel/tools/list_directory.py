@@ -1,7 +1,9 @@
 """The tool with which a model lists a folder."""
 
 import os
+import stat
 from collections.abc import Iterator
+from contextlib import suppress
 from datetime import UTC, datetime
 from itertools import islice
 from pathlib import Path
@@ -11,8 +13,9 @@ from pydantic import Field
 from agentskills.editing import printable
 from oh_kernel.events import Action, Observation, ToolAnnotations
 from oh_kernel.events.base import Wire
-from oh_kernel.tools.base import Tool, ToolContext
+from oh_kernel.tools.base import Tool, ToolContext, clip
 from oh_kernel.tools.file_tool import FileToolExecutor
+from oh_kernel.tools.gemini_answers import MAX_CHARS
 
 MAX_ENTRIES = 500
 _LEVELS = 2
@@ -93,24 +96,41 @@ def _paths(folder: Path, levels: int) -> Iterator[Path]:
     for entry in entries:
         yield Path(entry.path)
         enter = entry.is_dir(follow_symlinks=False) and not entry.name.startswith(".")
-        if levels > 1 and enter and os.access(entry.path, os.R_OK | os.X_OK):
-            yield from _paths(Path(entry.path), levels - 1)
+        if levels > 1 and enter:
+            with suppress(OSError):  # it may not be entered, or is gone by now
+                yield from list(_paths(Path(entry.path), levels - 1))
 
 
 def _entry(path: Path) -> FileEntry | None:
     """What is known of a path; None when it is gone by now."""
-    is_directory = path.is_dir()
     try:
-        status = path.stat() if path.exists() else path.lstat()  # a link may lead nowhere
+        status = _status(path)
     except OSError:
         return None
+    is_directory = stat.S_ISDIR(status.st_mode)
     return FileEntry(
         name=printable(path.name),
         path=printable(str(path)),
         is_directory=is_directory,
         size=0 if is_directory else status.st_size,
-        modified_time=datetime.fromtimestamp(status.st_mtime, UTC),
+        modified_time=_as_date(status.st_mtime),
     )
+
+
+def _status(path: Path) -> os.stat_result:
+    """What the system says of a file, or of a link that leads nowhere."""
+    try:
+        return path.stat()
+    except OSError:
+        return path.lstat()
+
+
+def _as_date(seconds: float) -> datetime:
+    """A time of the file system, some of which hold years that no date has."""
+    try:
+        return datetime.fromtimestamp(seconds, UTC)
+    except (ValueError, OverflowError, OSError):
+        return (datetime.max if seconds > 0 else datetime.min).replace(tzinfo=UTC)
 
 
 def _text(folder: Path, entries: list[FileEntry], total: int) -> str:
@@ -120,7 +140,7 @@ def _text(folder: Path, entries: list[FileEntry], total: int) -> str:
     for entry in entries:
         name = entry.path.removeprefix(base).lstrip("/")
         rows.append(f"{name}/" if entry.is_directory else f"{name} ({entry.size} bytes)")
-    return "\n".join(rows)
+    return clip("\n".join(rows), MAX_CHARS)
 
 
 def _why_not(folder: Path, error: Exception) -> str:

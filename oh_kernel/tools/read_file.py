@@ -103,15 +103,15 @@ def _page(file: FileText, action: ReadFileAction) -> _Page:
     if start and start >= total:
         raise Failed(f"Offset {start} is beyond file length ({total} lines)")
     wanted = file.lines[start : start + (action.limit or MAX_LINES_PER_READ)]
-    lines = list(_fitting(wanted, MAX_CHARS - _HEAD_CHARS))
+    lines = list(_fitting(wanted, start + 1, MAX_CHARS - _HEAD_CHARS))
     return _Page(start, start + len(lines), total, lines, file.text.endswith("\n"))
 
 
-def _fitting(lines: list[str], room: int) -> Iterator[str]:
+def _fitting(lines: list[str], first: int, room: int) -> Iterator[str]:
     """The first lines that have room with their numbers; of a very long one, what has."""
-    for at, line in enumerate(map(printable, lines)):
-        gutter = len(_row(at, ""))
-        if at == 0 and len(line) + gutter > room:
+    for number, line in enumerate(map(printable, lines), first):
+        gutter = len(_row(number, ""))
+        if number == first and len(line) + gutter > room:
             note = f" [line cut: it has {len(line)} characters]"
             yield line[: room - gutter - len(note)] + note
             return

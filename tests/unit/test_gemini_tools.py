@@ -433,3 +433,33 @@ def test_what_only_reads_is_marked_so() -> None:
     assert [tool.name for tool in tools] == ["read_file", "write_file", "edit", "list_directory"]
     assert [tool.executor for tool in tools] == list(EXECUTORS)
     assert EditTool.spec().parameters["required"] == ["file_path", "old_string", "new_string"]
+
+
+def test_odd_entries_of_a_folder_do_not_hide_the_others(workspace: Path) -> None:
+    (workspace / "plain").write_text("x")
+    (workspace / "endless link").symlink_to("n" * 300)
+    (workspace / "far future").write_text("x")
+    os.utime(workspace / "far future", (1e12, 1e12))
+    answer = ListDirectoryExecutor(workspace)(ListDirectoryAction())
+    assert not answer.is_error
+    assert [entry.name for entry in answer.entries] == ["endless link", "far future", "plain"]
+
+
+def test_a_list_of_long_names_has_a_limit(workspace: Path) -> None:
+    for number in range(MAX_ENTRIES):
+        (workspace / f"{number:03d}{'n' * 200}").touch()
+    answer = ListDirectoryExecutor(workspace)(ListDirectoryAction())
+    assert len(answer.text) == MAX_CHARS and len(answer.entries) == MAX_ENTRIES
+
+
+@pytest.mark.parametrize("path", ["n" * 300, "n" * 300 + "/a", "a/" + "n" * 300 + "/b"])
+def test_names_that_are_too_long_are_told(path: str, workspace: Path) -> None:
+    for answer in (write(workspace, path, "x"), edit(workspace, path, "", "x")):
+        assert answer.is_error and "File name too long" in answer.text
+    assert list(workspace.iterdir()) == []
+
+
+def test_lines_with_long_numbers_have_room(workspace: Path) -> None:
+    (workspace / "many").write_bytes(b"\n" * 1_100_000)
+    answer = read(workspace, "many", offset=1_050_000, limit=10_000)
+    assert len(answer.text) <= MAX_CHARS and "response clipped" not in answer.text
