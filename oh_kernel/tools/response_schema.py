@@ -1,14 +1,16 @@
 """In which form does a caller want the answer, and does an answer have it?"""
 
+import re
 from collections.abc import Callable, Mapping
 from typing import Any, NoReturn, cast
 
 from pydantic import BaseModel
 
 from oh_kernel.errors import SettingsError
-from oh_kernel.tools.schema import schema_of
+from oh_kernel.tools.schema import parameters, schema_of
 
 TAKEN = ("message", "security_risk", "kind")
+_REMEDY = "Give a pydantic class, or a JSON schema of type object."
 
 
 class ResponseSchema:
@@ -19,7 +21,7 @@ class ResponseSchema:
 
     def __init__(self, schema: type[BaseModel] | Mapping[str, Any]) -> None:
         self._model = schema if isinstance(schema, type) else None
-        self.json = schema_of(schema) if isinstance(schema, type) else dict(schema)
+        self.json = _json_schema(schema)
         _check_fields(self.json)
         self._check = _compiled(self.json) if self._model is None else self._by_model
 
@@ -29,15 +31,30 @@ class ResponseSchema:
 
     def read(self, answer: dict[str, Any]) -> BaseModel | dict[str, Any]:
         """A checked answer as the caller asked for it: an object of the class, or the data."""
-        return answer if self._model is None else self._model.model_validate(answer)
+        if self._model is None:
+            return answer
+        return self._model.model_validate(answer, by_alias=True, by_name=True)
 
     def _by_model(self, answer: dict[str, Any]) -> dict[str, Any]:
         assert self._model is not None
-        return self._model.model_validate(answer).model_dump(mode="json", by_alias=True)
+        read = self._model.model_validate(answer)
+        # Without what the class computes, which it would not take back.
+        return read.model_dump(mode="json", by_alias=True, round_trip=True)
+
+
+def _json_schema(schema: object) -> dict[str, Any]:
+    match schema:
+        case type() if issubclass(schema, BaseModel):
+            return schema_of(schema)
+        case Mapping():
+            return dict(schema)
+        case _:
+            raise SettingsError(f"response_schema is {schema!r:.100}.", remedy=_REMEDY)
 
 
 def _check_fields(schema: Mapping[str, Any]) -> None:
-    if not isinstance(schema.get("properties"), dict):
+    is_object = schema.get("type", "object") == "object"
+    if not is_object or not isinstance(schema.get("properties"), dict):
         raise SettingsError(
             "response_schema names no fields.",
             remedy='Give a pydantic class, or {"type": "object", "properties": {...}}.',
@@ -55,10 +72,15 @@ def _compiled(schema: dict[str, Any]) -> Callable[[dict[str, Any]], dict[str, An
 
     try:
         check = fastjsonschema.compile(schema, handlers={"http": _refuse, "https": _refuse})
-    except fastjsonschema.JsonSchemaDefinitionException as error:
+        parameters(schema, asks_risk=False)  # what a model will be told
+    except KeyError as error:
         raise SettingsError(
-            f"response_schema is no JSON schema: {error}.",
-            remedy="Give a pydantic class, or a JSON schema of type object.",
+            f"response_schema refers to {error}, which is not under $defs.",
+            remedy="Put what it refers to under $defs.",
+        ) from error
+    except (fastjsonschema.JsonSchemaDefinitionException, ValueError, re.error) as error:
+        raise SettingsError(
+            f"response_schema is no JSON schema: {error}.", remedy=_REMEDY
         ) from error
     return cast(Callable[[dict[str, Any]], dict[str, Any]], check)
 

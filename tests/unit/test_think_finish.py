@@ -4,12 +4,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from pydantic import BaseModel, Field, model_validator
+from pydantic import BaseModel, ConfigDict, Field, computed_field, model_validator
 
 from oh_kernel.conversation.conversation import Conversation
 from oh_kernel.errors import SettingsError
 from oh_kernel.events import AgentErrorEvent, SystemPromptEvent, event_from_json
 from oh_kernel.tools.finish import FinishAction, FinishExecutor, FinishTool
+from oh_kernel.tools.response_schema import ResponseSchema
 from oh_kernel.tools.think import ThinkAction, ThinkExecutor, ThinkTool
 from tests.conversations import Scripted, call, calls, say
 
@@ -113,9 +114,15 @@ def test_what_is_amiss_is_named(form: Any, arguments: dict[str, Any], named: str
         ({"properties": {"a": {"type": "colour"}}}, "no JSON schema"),
         ({"properties": {"message": {"type": "string"}}}, "'message'"),
         ({"properties": {"a": {"$ref": "https://example.org/x.json"}}}, "example.org"),
+        ({"properties": {"a": {"$ref": "other.json"}}}, "other.json"),
+        ({"properties": {"a": {}, "b": {"$ref": "#/properties/a"}}}, "not under \\$defs"),
+        ({"properties": {"a": {"type": "string", "pattern": "("}}}, "no JSON schema"),
+        ({"type": "array", "properties": {"a": {}}}, "names no fields"),
+        (int, "int"),
+        ("count", "count"),
     ],
 )
-def test_form_that_cannot_be_used_is_refused_at_once(form: dict[str, Any], named: str) -> None:
+def test_form_that_cannot_be_used_is_refused_at_once(form: Any, named: str) -> None:
     with pytest.raises(SettingsError, match=named):
         FinishTool.with_schema(form)
 
@@ -179,3 +186,38 @@ def test_tool_with_a_form_among_given_tools(work: Path) -> None:
         assert isinstance(output, dict) and output["count"] == 2
         prompts = [e for e in scripted.conversation.events if isinstance(e, SystemPromptEvent)]
         assert [tool.kind for tool in prompts[0].tools] == ["ThinkTool", "FinishTool"]
+
+
+class Named(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+    width: int = Field(validation_alias="w")
+
+    @computed_field  # type: ignore[prop-decorator]  # mypy cannot; pydantic documents it so
+    @property
+    def doubled(self) -> int:
+        return 2 * self.width
+
+
+def test_class_with_other_names_and_computed_fields_is_read_back() -> None:
+    form = ResponseSchema(Named)
+    read = form.read(form.checked({"w": 2}))
+    assert isinstance(read, Named) and (read.width, read.doubled) == (2, 4)
+
+
+class MayBeNone(BaseModel):
+    found: str | None
+
+
+def test_null_is_an_answer_where_one_must_be_given(work: Path) -> None:
+    answer = calls(call("finish", {"message": "none", "found": None}))
+    with Scripted(work, [answer], response_schema=MayBeNone) as scripted:
+        assert scripted.ask() == "finished"
+        assert scripted.conversation.structured_output == MayBeNone(found=None)
+
+
+def test_form_that_takes_anything(work: Path) -> None:
+    answer = calls(call("finish", {"message": "m", "any": [1, None]}))
+    with Scripted(work, [answer], response_schema={"properties": {"any": True}}) as scripted:
+        assert scripted.ask() == "finished"
+        assert scripted.conversation.structured_output == {"any": [1, None]}
