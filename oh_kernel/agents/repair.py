@@ -95,11 +95,13 @@ def meant_tool(
 def meant_arguments(
     tool: str, arguments: dict[str, Any], schema: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """The arguments of a call of `tool` as its `schema` has them, without those that are null."""
+    """The arguments of a call of `tool` as its `schema` has them, without those that are null,
+    unless null is an answer that must be given.
+    """
     if tool == "terminal":
         arguments = _with_words_joined(arguments)
     fields = schema["properties"]
-    mended = _fields(_unwrapped(arguments, fields), fields, definitions_of(dict(schema)))
+    mended = _fields(_unwrapped(arguments, fields), schema, definitions_of(dict(schema)))
     if tool in _EDITORS and "command" not in mended:
         meant = [command for name, command in _COMMAND_BY_ARGUMENT.items() if name in mended]
         return {"command": meant[0], **mended} if meant else mended
@@ -177,15 +179,18 @@ def _unwrapped(arguments: dict[str, Any], fields: Collection[str]) -> dict[str, 
     return {**{k: v for k, v in arguments.items() if k != own[0]}, **inner}
 
 
-def _fields(given: Mapping[str, Any], fields: Schema, definitions: Schema) -> dict[str, Any]:
-    """`given` with the names and values that `fields` have."""
+def _fields(given: Mapping[str, Any], schema: Schema, definitions: Schema) -> dict[str, Any]:
+    """`given` with the names and values that the fields of an object have."""
+    fields, required = schema["properties"], schema.get("required", ())
     known = (*fields, *_ASKED_WITH_EVERY_CALL)
     mended: dict[str, Any] = {}
     for name, value in given.items():
         key = _meant_name(name, known, given)
-        if value is None or (key not in known and _RESIDUE.search(key)):
-            continue
         is_field = key in fields
+        if value is None and not (key in required and is_field and _takes_null(fields[key])):
+            continue
+        if key not in known and _RESIDUE.search(key):
+            continue
         mended.setdefault(key, _mended(value, fields[key], definitions) if is_field else value)
     return mended
 
@@ -222,12 +227,19 @@ def _mended(value: Any, schema: Schema, definitions: Schema) -> Any:
         each = of_type["array"].get("items", {})
         is_list = isinstance(items, list) and isinstance(each, dict)
         return [_mended(item, each, definitions) for item in items] if is_list else items
-    fields = of_type.get("object", {}).get("properties")
-    return _fields(value, fields, definitions) if fields and isinstance(value, dict) else value
+    whole = of_type.get("object", {})
+    has_fields = bool(whole.get("properties")) and isinstance(value, dict)
+    return _fields(value, whole, definitions) if has_fields else value
+
+
+def _takes_null(schema: Schema) -> bool:
+    return "null" in {kind for branch in _branches(schema, {}) for kind in _types(branch)}
 
 
 def _branches(schema: Schema, definitions: Schema) -> Iterator[Schema]:
     """The forms that `schema` allows; a reference stands for what it names."""
+    if not isinstance(schema, Mapping):  # true or false: anything, or nothing
+        return
     if name := schema.get("$ref"):
         yield from _branches(definitions.get(name.rsplit("/", 1)[-1], {}), definitions)
     elif parts := schema.get("anyOf") or schema.get("oneOf") or schema.get("allOf"):
