@@ -190,6 +190,8 @@ def running_kernel(
         yield Kernel(manager, client, log)
     finally:
         client.stop_channels()
+        if not manager.is_alive():
+            manager.finish_shutdown()  # or its number would be signalled, by now another process's
         manager.shutdown_kernel(now=True)
         manager.cleanup_resources()
 
