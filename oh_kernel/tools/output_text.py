@@ -1,11 +1,14 @@
 """How is what Python printed and displayed told to a model?"""
 
+from base64 import b64decode
 from collections.abc import Iterable, Mapping
 from html.parser import HTMLParser
 from typing import Any, Protocol
 
+from agentskills.images import ImageHeader, read_header
 from oh_kernel.events.text import without_lone_surrogates
 from oh_kernel.sessions.screen import readable
+from oh_kernel.tools.file_answers import MAX_IMAGE_SIDE
 
 MAX_IMAGES = 4
 MAX_IMAGE_CHARS = 4_500_000
@@ -46,15 +49,43 @@ def model_text(outputs: Iterable[Output]) -> str:
 
 
 def model_images(outputs: Iterable[Output]) -> list[str]:
-    """The pictures among `outputs` as `data:` URLs, the last few; none that a provider refuses."""
+    """The pictures among `outputs` as `data:` URLs, the last few; none that a provider refuses:
+    one such would spoil every later request of the conversation.
+    """
     urls = []
     for output in outputs:
         for mime in _IMAGES:
-            encoded = "".join(str(output.data.get(mime, "")).split())
-            if encoded and len(encoded) <= MAX_IMAGE_CHARS:
-                urls.append(f"data:{mime};base64,{encoded}")
+            encoded = _encoded(output, mime)
+            if encoded and not _why_unfit(encoded):
+                header = _header(encoded)
+                urls.append(f"data:{header.mime_type if header else mime};base64,{encoded}")
                 break
     return urls[-MAX_IMAGES:]
+
+
+def _encoded(output: Output, mime: str) -> str:
+    """The base64 of a picture, without the line ends that some write into it; empty for none."""
+    return "".join(str(output.data.get(mime, "")).split())
+
+
+def _why_unfit(encoded: str) -> str:
+    """Why a picture cannot be sent to a model; empty if it can."""
+    if len(encoded) > MAX_IMAGE_CHARS:
+        return "is too large to be sent to you"
+    header = _header(encoded)
+    if header is None or header.mime_type not in _IMAGES:
+        return "is damaged"
+    if max(header.width, header.height) > MAX_IMAGE_SIDE:
+        return f"has {header.width} x {header.height} pixels, too many to be sent to you"
+    return ""
+
+
+def _header(encoded: str) -> ImageHeader | None:
+    """What a picture says of itself; None for what is none."""
+    try:
+        return read_header(b64decode(encoded, validate=True))
+    except ValueError:  # no base64, or no ASCII
+        return None
 
 
 def _marked(text: str) -> str:
@@ -64,9 +95,9 @@ def _marked(text: str) -> str:
 
 
 def _text(output: Output) -> str:
-    too_large = [m for m in _IMAGES if len(str(output.data.get(m, ""))) > MAX_IMAGE_CHARS]
-    if too_large:
-        return f"{output.text} [the picture is too large to be sent to you]"
+    pictures = [encoded for mime in _IMAGES if (encoded := _encoded(output, mime))]
+    if pictures and all(reasons := [_why_unfit(encoded) for encoded in pictures]):
+        return f"{output.text} [the picture {reasons[0]}]"
     if not output.text.startswith("<IPython.core.display."):
         return output.text
     for mime in _TEXTS:

@@ -1,6 +1,5 @@
 """The notebook editor: what a model sees of cells, what its edits do, what is refused."""
 
-import base64
 import json
 from collections.abc import Callable
 from pathlib import Path
@@ -22,7 +21,10 @@ from oh_kernel.tools.notebook_editor import (
 from oh_kernel.tools.notebook_format import MAX_NOTEBOOK_BYTES, notebook_trouble
 
 Call = Callable[..., NotebookEditorObservation]
-PIXEL = base64.b64encode(b"\x89PNG\r\n\x1a\n").decode()
+PIXEL = (
+    "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNkYPhfDwAChwGA60e6kgAA"
+    "AABJRU5ErkJggg=="
+)
 
 
 def code(source: str, count: int | None = None, *outputs: Any, **more: Any) -> dict[str, Any]:
