@@ -5,6 +5,7 @@ Lines are numbered before anything is left out, so that every number shown is ri
 
 import os
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -117,9 +118,11 @@ def _entries(folder: Path, levels: int) -> list[str]:
             continue
         found.append(_spelled(Path(entry.path)))
         if levels > 1 and entry.is_dir(follow_symlinks=False):
-            found += _entries(Path(entry.path), levels - 1)
+            with suppress(OSError):  # not ours to enter, or gone by now: the others still count
+                found += _entries(Path(entry.path), levels - 1)
     return found
 
 
 def _spelled(path: Path) -> str:
-    return f"{path}/" if path.is_dir() else str(path)
+    # os.path, because Path.is_dir raises for what may not be looked at.
+    return f"{path}/" if os.path.isdir(path) else str(path)  # noqa: PTH112

@@ -21,6 +21,7 @@ from oh_kernel.tools.file_editor import (
     FileEditorTool,
 )
 from oh_kernel.tools.files import Files, Step
+from tests.folders import as_nobody, open_folder
 
 Call = Callable[..., FileEditorObservation]
 
@@ -436,6 +437,26 @@ def test_folders_are_listed_two_levels_deep(workspace: Path, call: Call) -> None
         f"excluded. You can use 'ls -la {workspace}' to see them."
     )
     assert fields(answer) == (str(workspace), True, None, None)
+
+
+def test_folders_that_cannot_be_entered_do_not_hide_the_others() -> None:
+    with open_folder() as folder:
+        (folder / "open").mkdir()
+        (folder / "open" / "file").touch()
+        (folder / "locked" / "inner").mkdir(parents=True)
+        (folder / "link").symlink_to("locked/inner")
+        (folder / "locked").chmod(0)
+        action = FileEditorAction(command="view", path=str(folder))
+        with as_nobody():
+            answer = FileEditorExecutor(workspace=folder)(action)
+        (folder / "locked").chmod(0o700)
+    assert not answer.is_error
+    assert [line.removeprefix(f"{folder}/") for line in answer.text.splitlines()[2:]] == [
+        "link",
+        "locked/",
+        "open/",
+        "open/file",
+    ]
 
 
 def test_long_listings_are_cut(workspace: Path, call: Call) -> None:
