@@ -36,6 +36,9 @@ _NOT_JAPANESE = re.compile(
 # The punctuation of GB 2312 and its first level of characters, which are nearly all of any text.
 _EVERYDAY_CHINESE = re.compile(rb"(?:[\xa1\xa3\xb0-\xd7][\xa1-\xfe])*")
 _ASCII = bytes(range(128))
+_LETTERS_OF_HALF_WIDTH = re.compile("[\uff66-\uff9f]")
+# Quotation marks, dashes, currencies and signs, as word processors put them into plain English.
+_WESTERN_SIGNS = "€‚„…†‡‰‹‘’“”•–—™›¡¢£¥§©«¬®°±·»¼½¾¿\xa0".encode("cp1252")
 
 
 @dataclass(frozen=True)
@@ -144,6 +147,8 @@ def _is_mostly_utf8(sample: bytes) -> bool:
 def _legacy_charset(sample: bytes) -> str:
     from charset_normalizer import from_bytes  # heavy: its tables, and only legacy files need it
 
+    if not sample.translate(None, _ASCII + _WESTERN_SIGNS):
+        return "cp1252"
     if certain := _east_asian_charset(sample):
         return certain
     in_runs = _has_runs_of_high_bytes(sample)
@@ -151,7 +156,8 @@ def _legacy_charset(sample: bytes) -> str:
         (-match.coherence, name != "cp1252", rank, name)
         for rank, match in enumerate(from_bytes(sample, cp_isolation=_SINGLE_BYTE + _DOUBLE_BYTE))
         for name in match.could_be_from_charset
-        if name in _SINGLE_BYTE or (name in _DOUBLE_BYTE and (in_runs or match.coherence))
+        if name in _SINGLE_BYTE
+        or (name in _DOUBLE_BYTE and (in_runs or match.coherence) and _is_full_width(str(match)))
     ]
     # Short Western texts look equally good in many charsets; cp1252 is then the likeliest.
     return min(readings)[-1] if readings else "cp1252"
@@ -179,6 +185,11 @@ def _read_strictly(sample: bytes, name: str) -> str:
         return sample.decode(name)
     except UnicodeDecodeError:
         return ""
+
+
+def _is_full_width(text: str) -> bool:
+    """Whether East Asian text has the usual letters: other scripts' bytes are half-width kana."""
+    return not _LETTERS_OF_HALF_WIDTH.search(text)
 
 
 def _has_runs_of_high_bytes(sample: bytes) -> bool:

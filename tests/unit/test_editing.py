@@ -250,6 +250,9 @@ def test_unified_diff_names_only_what_changed() -> None:
         ("cp949", "# 설정 파일\n이름 = 홍길동\n"),
         ("cp1252", "Größe: 5 m², 25°C, 30°C\n"),
         ("cp1252", "‚abc‘ „Öl“ Ærø ƒ(x)\n"),
+        ("cp1252", "x = “q” €\n"),
+        ("cp1252", "£5 — 10™\n"),
+        ("koi8_r", "имя = Иван\nключ = значение\n"),
     ],
 )
 def test_few_words_of_a_legacy_charset_are_read_and_edited(encoding: str, text: str) -> None:
