@@ -9,7 +9,6 @@ are made anew, in the encoding of the file and with the line endings of the neig
     b'\\xef\\xbb\\xbfone\\r\\n2\\r\\n'
 """
 
-import difflib
 import os
 import re
 from bisect import bisect_left
@@ -220,14 +219,6 @@ def printable(text: str) -> str:
     if text.isascii():  # by far the commonest, and told at once
         return text
     return _LONE_SURROGATE.sub(_escaped, text)
-
-
-def unified_diff(old: str, new: str, name: str = "", *, context: int = 3) -> str:
-    """What changed between two texts, as `diff -u` says it; empty when nothing did."""
-    rows = difflib.unified_diff(
-        old.split("\n"), new.split("\n"), f"a/{name}", f"b/{name}", n=context, lineterm=""
-    )
-    return "\n".join(rows)
 
 
 def _escaped(match: re.Match[str]) -> str:

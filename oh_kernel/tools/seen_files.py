@@ -10,8 +10,9 @@ from collections import OrderedDict
 from dataclasses import dataclass
 from pathlib import Path
 
-from agentskills.editing import FileText, unified_diff
+from agentskills.editing import FileText
 from agentskills.errors import EditingError
+from agentskills.unified import unified_diff
 
 MAX_FILES = 200
 MAX_BYTES = 24 * 1024 * 1024

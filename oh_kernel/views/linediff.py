@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal, NamedTuple
 
-from oh_kernel.views.changes import Changed, changed_lines
+from agentskills.changed_lines import Changed, changed_lines
 
 CONTEXT_LINES = 3
 NO_NEWLINE = "\\ No newline at end of file"

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from oh_kernel.views.changes import changed_lines
+from agentskills.changed_lines import changed_lines
 from oh_kernel.views.diff import Diff, diff_html, diff_rows, render_diff, unified
 
 LINES = st.lists(st.sampled_from(["a\n", "b\n", "c\n", "\n", "x\r\n", "\x0c\n"]), max_size=40)

@@ -7,7 +7,6 @@ from hypothesis import strategies as st
 from agentskills.editing import (
     FileText,
     printable,
-    unified_diff,
 )
 from agentskills.errors import (
     BinaryFile,
@@ -229,13 +228,6 @@ def test_binary_content_is_refused_with_its_size(data: bytes) -> None:
 
 def test_control_characters_in_utf8_are_text() -> None:
     assert text_of(b"a\x01b\x01c\n\x1b[31mred\x1b[0m\n").lines[0] == "a\x01b\x01c"
-
-
-def test_unified_diff_names_only_what_changed() -> None:
-    assert unified_diff("a\nb\nc\n", "a\nB\nc\n", "f.py", context=1) == (
-        "--- a/f.py\n+++ b/f.py\n@@ -1,3 +1,3 @@\n a\n-b\n+B\n c"
-    )
-    assert unified_diff("same\n", "same\n") == ""
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from agentskills.editing import unified_diff
+from agentskills.unified import unified_diff
 from oh_kernel.events import ImageContent
 from oh_kernel.tools.file_answers import MAX_CHARS
 from oh_kernel.tools.file_editor import (
