@@ -95,3 +95,11 @@ def test_live_view_is_told_what_a_program_leaves_behind(tmp_path: Path) -> None:
     finally:
         executor.close()
     assert "".join(seen).rstrip("\n") == done.text
+
+
+def test_shells_in_the_shell_leave_the_users_history_alone(terminal: Call, tmp_path: Path) -> None:
+    terminal("export HOME=$PWD; bash --norc", timeout=1)
+    assert "typed" in terminal("echo typed; exit", is_input=True).text
+    terminal("exec bash")
+    assert terminal("echo after; history").text == "after"
+    assert not (tmp_path / ".bash_history").exists()
