@@ -6,7 +6,6 @@ import json
 import os
 import subprocess
 import sys
-import urllib.error
 import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -106,7 +105,7 @@ def _answers(server: JupyterServer) -> bool:
             server.info = json.loads(file.read_text())
             with urllib.request.urlopen(f"{server.url}api", timeout=5):
                 return True
-        except (ValueError, urllib.error.URLError, ConnectionError):
+        except (ValueError, OSError):  # half written, or not listening yet, or too busy to answer
             return False
     return False
 
