@@ -12,6 +12,7 @@ EditingError                 nothing was written
 |- NotAllowed                .folders that may be written
 |- FileChanged               it no longer holds what the caller saw
 |  `- ChangedOutside         .diff, what changed since
+|     `- CannotUndo          it is no longer as its last edit left it
 |- NotEncodable              .character, .encoding
 |- NoMatch
 |- ManyMatches               .line_numbers
@@ -110,11 +111,23 @@ class FileChanged(EditingError):
 class ChangedOutside(FileChanged):
     """The file is not as the agent last saw it; the message shows what changed."""
 
-    def __init__(self, path: str | os.PathLike[str], diff: str, since: str) -> None:
+    def __init__(self, path: str | os.PathLike[str], diff: str) -> None:
         EditingError.__init__(
             self,
-            f"{path} has changed since {since}. Nothing was done. This is what changed; call again "
-            f"if you still want to edit it:\n{diff}",
+            f"{path} has changed since you last saw it. Nothing was done. This is what changed; "
+            f"call again if you still want to edit it:\n{diff}",
+        )
+        self.diff = diff
+
+
+class CannotUndo(ChangedOutside):
+    """The file is not as its last edit left it."""
+
+    def __init__(self, path: str | os.PathLike[str], diff: str) -> None:
+        EditingError.__init__(
+            self,
+            f"{path} has changed since the last edit, so that edit can no longer be undone. "
+            f"Nothing was done; edit the file instead. This is what changed:\n{diff}",
         )
         self.diff = diff
 

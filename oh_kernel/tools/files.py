@@ -19,6 +19,7 @@ from agentskills.disk import MAX_FILE_BYTES, read_bytes, resolved
 from agentskills.edit_history import EditHistory, History, digest
 from agentskills.editing import FileText, new_file, printable
 from agentskills.errors import (
+    CannotUndo,
     ChangedOutside,
     EditingError,
     FileChanged,
@@ -35,7 +36,6 @@ from oh_kernel.tools.seen_files import SeenFiles, stamp_of
 __all__ = ["Files", "NothingToUndo", "Step", "UsesFiles"]
 
 JOURNAL_FOLDER = "unfinished"
-SEEN = "you last saw it"
 
 
 @runtime_checkable
@@ -171,7 +171,7 @@ class Files:
         except NothingToUndo:
             raise NothingToUndo(path) from None
         except ChangedSinceEdit:
-            self._refuse(path, self._changes.content(target), "the last edit")
+            self._refuse(path, self._changes.content(target), CannotUndo)
         return Step(path, _text(path, restored), _text(path, content))
 
     def revert(self, path: Path, old_text: str | None, new_text: str | None) -> str | None:
@@ -210,17 +210,17 @@ class Files:
         if change is None:
             return []
         if not (change.own_call and step.anchored):
-            self._refuse(step.path, step.before.data, SEEN)
+            self._refuse(step.path, step.before.data, ChangedOutside)
         return [_own_change(step.path, change.own_call)]
 
-    def _refuse(self, path: Path, content: bytes | None, since: str) -> NoReturn:
+    def _refuse(self, path: Path, content: bytes | None, error: type[ChangedOutside]) -> NoReturn:
         """Say what changed, which the agent has seen then."""
         if content is None:
             raise FileMissing(path)
         target = resolved(path)
         change = self.seen.change(target, content)
         self.seen.note(target, content, stamp_of(target))
-        raise ChangedOutside(path, change.diff if change else "(View it.)", since)
+        raise error(path, change.diff if change else "(View it.)")
 
 
 def default_journal() -> Journal:

@@ -11,6 +11,7 @@ import pytest
 from agentskills.edit_history import Edit, EditHistory
 from agentskills.editing import FileText, new_file
 from agentskills.errors import (
+    CannotUndo,
     ChangedOutside,
     EditingError,
     FileChanged,
@@ -220,9 +221,10 @@ def test_undo_of_a_file_changed_outside_shows_the_change(files: Files, work: Pat
     path.write_text("one\n")
     replaced(files, path, "one", "two")
     path.write_text("two\nmine\n")
-    with pytest.raises(ChangedOutside, match="has changed since the last edit") as refusal:
+    with pytest.raises(CannotUndo, match="has changed since the last edit") as refusal:
         files.undo(path)
     assert "+mine" in refusal.value.diff
+    assert "call again" not in str(refusal.value)  # it would be refused again
     assert path.read_text() == "two\nmine\n"
 
 
