@@ -228,6 +228,7 @@ def test_every_kind_of_call(tmp_path: Path) -> None:
         executor.close()
 
 
+@pytest.mark.timeout(1200)
 @pytest.mark.repeated
 def test_any_mix_of_calls_is_answered_call_by_call(tmp_path: Path) -> None:
     wanted, done, seed = count(150, long=10_000), 0, 0
