@@ -24,6 +24,7 @@ from oh_kernel.events import (
 from oh_kernel.events.text import parsed_json, without_lone_surrogates
 from oh_kernel.llm.base import Completion
 from oh_kernel.tools.base import Tool
+from oh_kernel.tools.patch_grammar import BEGIN
 
 ERROR_CHARS = 1000
 QUOTED_CHARS = 800  # of arguments that cannot be read
@@ -128,7 +129,9 @@ def _as_meant(call: MessageToolCall, tool: str, arguments: dict[str, Any]) -> Me
 
 def _parsed(call: MessageToolCall, tools: Mapping[str, type[Tool]]) -> dict[str, Any]:
     """The arguments as an object."""
-    raw = call.arguments
+    raw = call.arguments.strip() or "{}"  # some send nothing where there are no arguments
+    if call.name == "apply_patch" and raw.startswith(BEGIN):
+        raw = json.dumps({"patch": raw})  # its text alone, as some models were trained to
     try:
         value = first_json(raw)
         if isinstance(value, str):  # the whole object once more as text

@@ -48,14 +48,18 @@ _SYNONYMS = (
     ("patch", "input", "diff"),
     ("task_list", "tasks", "todos"),
 )
-# The first of these arguments that a call has says which command of the editor was left out.
-_COMMAND_BY_ARGUMENT = {
+# The first of these arguments that a call has says which command of the tool was left out.
+_EDITING = {
     "old_str": "str_replace",
     "insert_line": "insert",
     "file_text": "create",
     "path": "view",
 }
-_EDITORS = ("file_editor", "planning_file_editor")
+_COMMAND_BY_ARGUMENT = {
+    "file_editor": _EDITING,
+    "planning_file_editor": _EDITING,
+    "task_tracker": {"task_list": "plan"},
+}
 _RESIDUE = re.compile(r"\s|</?\s*(?:parameter|function)", re.IGNORECASE)
 
 
@@ -70,7 +74,7 @@ def first_json(text: str) -> Any:
         return parsed_json(text, strict=False)
     except ValueError:
         end = max(text.rfind("}"), text.rfind("]")) + 1
-        if not text[end:].strip():
+        if end == 0 or not text[end:].strip():
             raise
         return parsed_json(text[:end], strict=False)
 
@@ -79,6 +83,9 @@ def meant_tool(
     name: str, arguments: dict[str, Any], tools: Collection[str]
 ) -> tuple[str, dict[str, Any]] | None:
     """The name of the tool that is meant, and its arguments; None where none of `tools` is."""
+    if "apply_patch" in tools and _is_patching(arguments.get("command")):
+        asked = {k: v for k, v in arguments.items() if k in _ASKED_WITH_EVERY_CALL}
+        return "apply_patch", {**asked, "patch": arguments["command"][1]}
     if name in tools:
         return name, arguments
     for word in _spellings(name):
@@ -102,10 +109,9 @@ def meant_arguments(
         arguments = _with_words_joined(arguments)
     fields = schema["properties"]
     mended = _fields(_unwrapped(arguments, fields), schema, definitions_of(dict(schema)))
-    if tool in _EDITORS and "command" not in mended:
-        meant = [command for name, command in _COMMAND_BY_ARGUMENT.items() if name in mended]
-        return {"command": meant[0], **mended} if meant else mended
-    return mended
+    commands = {} if "command" in mended else _COMMAND_BY_ARGUMENT.get(tool, {})
+    meant = [command for name, command in commands.items() if name in mended]
+    return {"command": meant[0], **mended} if meant else mended
 
 
 def _spellings(name: str) -> Iterator[str]:
@@ -139,14 +145,26 @@ def _with_words_joined(arguments: dict[str, Any]) -> dict[str, Any]:
     match arguments.get("command"):
         case [("bash" | "sh"), ("-c" | "-lc"), str(script)]:
             return {**arguments, "command": script}
-        case [str(), *_] as words if all(_is_word(word) for word in words):
+        case [str(program), *_] as words if _is_patching(words) or (
+            not re.search(r"\s", program) and all(_is_whole(word) for word in words)
+        ):
             return {**arguments, "command": shlex.join(words)}
         case _:
             return arguments
 
 
-def _is_word(part: object) -> bool:
-    return isinstance(part, str) and not re.search(r"\s", part)
+def _is_patching(command: object) -> bool:
+    """Whether a command is the program's start with which other products apply a patch."""
+    match command:
+        case [("apply_patch" | "applypatch"), str()]:
+            return True
+        case _:
+            return False
+
+
+def _is_whole(part: object) -> bool:
+    """Whether it can be a word: what a text is cut into has blanks where it was cut."""
+    return isinstance(part, str) and part == part.strip()
 
 
 def _as_command(word: str, arguments: Mapping[str, Any]) -> str | None:

@@ -66,6 +66,8 @@ Command = Literal[
 
 def _as_text(value: object) -> object:
     """An index may come as a number, too."""
+    if isinstance(value, float) and value.is_integer():
+        value = int(value)
     return str(value) if isinstance(value, int) and not isinstance(value, bool) else value
 
 

@@ -3,6 +3,7 @@
 import json
 import shlex
 import subprocess
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,8 @@ from oh_kernel.events import (
     SecurityRisk,
 )
 from oh_kernel.llm.base import Completion
+from oh_kernel.tools.apply_patch import ApplyPatchAction
+from oh_kernel.tools.base import Tool
 from oh_kernel.tools.file_editor import FileEditorAction
 from oh_kernel.tools.presets import tool_named
 from oh_kernel.tools.task_tracker import TaskItem, TaskTrackerAction
@@ -43,13 +46,15 @@ def refused(name: str, arguments: dict[str, Any] | str) -> str:
     return error.error
 
 
-def events(name: str, arguments: dict[str, Any] | str) -> list[Any]:
+def events(
+    name: str, arguments: dict[str, Any] | str, tools: Mapping[str, type[Tool]] = TOOLS
+) -> list[Any]:
     raw = arguments if isinstance(arguments, str) else json.dumps(arguments)
     call = MessageToolCall(id="c", name=name, arguments=raw, origin="completion")
     completion = Completion(
         message=Message(role="assistant", tool_calls=[call]), response_id="r", model="m"
     )
-    return events_of_calls(completion, TOOLS, lambda wanted: wanted)
+    return events_of_calls(completion, tools, lambda wanted: wanted)
 
 
 def command(name: str, arguments: dict[str, Any] | str) -> str:
@@ -205,6 +210,8 @@ def test_what_could_mean_several_things_is_refused(raw: str) -> None:
         (["bash", "-lc", "cd /w && ls 'a b'"], "cd /w && ls 'a b'"),
         (["ls", "-la", "*.py"], "ls -la '*.py'"),
         (["echo one\n", "echo two"], "echo one\necho two"),
+        (["cat", "my file.txt"], "cat 'my file.txt'"),
+        (["grep", "a", " | head"], "grepa | head"),
     ],
 )
 def test_command_in_words_or_pieces(words: list[str], expected: str) -> None:
@@ -314,6 +321,33 @@ def test_one_task_without_its_list_and_other_words_for_the_list() -> None:
         action = understood("task_tracker", {"command": "plan", name: tasks}).action
         assert isinstance(action, TaskTrackerAction)
         assert [task.title for task in action.task_list] == ["write"]
+
+
+def test_tasks_without_a_command_are_a_plan() -> None:
+    action = understood("task_tracker", {"task_list": ["write"]}).action
+    assert action == TaskTrackerAction(command="plan", task_list=[TaskItem(title="write")])
+    assert understood("task_tracker", "").action == TaskTrackerAction(command="view")
+
+
+PATCH = "*** Begin Patch\n*** Update File: Makefile\n rm -rf dist\n+x\n*** End Patch"
+
+
+def test_patch_that_comes_as_its_text_or_as_a_program() -> None:
+    tools = {name: tool_named(name) for name in ("terminal", "apply_patch")}
+    for name, arguments in (
+        ("apply_patch", PATCH),
+        ("shell", json.dumps({"command": ["apply_patch", PATCH]})),
+        ("terminal", json.dumps({"command": ["apply_patch", PATCH], "summary": "s"})),
+        ("apply_patch", json.dumps({"command": ["apply_patch", PATCH]})),
+    ):
+        event, *errors = events(name, arguments, tools)
+        assert not errors and event.action == ApplyPatchAction(patch=PATCH)
+        assert event.tool_name == event.tool_call.name == "apply_patch"
+
+
+def test_lines_of_a_patch_are_never_run() -> None:
+    line = command("shell", {"command": ["apply_patch", f"{PATCH}\n"]})
+    assert shlex.split(line) == ["apply_patch", f"{PATCH}\n"]
 
 
 def test_tasks_that_cannot_be_read_are_named() -> None:
