@@ -45,7 +45,9 @@ def record(what: str, **figures: object) -> None:
     if not LONG:
         return
     text = MEASUREMENTS.read_text("utf-8") if MEASUREMENTS.exists() else HEADER
-    kept = [line for line in text.splitlines() if not line.startswith(f"| {what} |")]
+    lines = [line for line in text.splitlines() if not line.startswith(f"| {what} |")]
     words = ", ".join(f"{name.replace('_', ' ')} {value}" for name, value in figures.items())
     when = f"{date.today().isoformat()}, Python {platform.python_version()}"
-    MEASUREMENTS.write_text("\n".join([*kept, f"| {what} | {words} | {when} |", ""]), "utf-8")
+    last_row = max(at for at, line in enumerate(lines) if line.startswith("|"))
+    lines.insert(last_row + 1, f"| {what} | {words} | {when} |")
+    MEASUREMENTS.write_text("\n".join([*lines, ""]), "utf-8")
