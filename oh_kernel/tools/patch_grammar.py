@@ -192,8 +192,8 @@ def _lines(text: str) -> list[str]:
 
 
 def _after(keyword: str, line: str) -> str:
-    """The path behind a keyword, "" if the line is another."""
-    return line.removeprefix(f"{keyword} ") if line.startswith(f"{keyword} ") else ""
+    """The path behind a keyword, "" if the line is another; blanks around it are slips."""
+    return line.removeprefix(keyword).strip() if line.startswith(f"{keyword} ") else ""
 
 
 def _checked_move(path: str) -> str:

@@ -7,6 +7,7 @@ from what was found is counted as `fuzz`.
 
 from bisect import bisect_left
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from functools import cache
 from itertools import accumulate
 from typing import NamedTuple
@@ -17,6 +18,7 @@ from oh_kernel.tools.patch_grammar import DiffError, Hunk
 # What a match costs that holds only for lines without blanks at their ends, or on both sides.
 _FORMS: tuple[tuple[int, Callable[[str], str]], ...] = ((0, str), (1, str.rstrip), (100, str.strip))
 _ANCHOR_STRIPPED = 1
+_BLANK_END = 1
 _NOT_AT_END = 10_000
 
 
@@ -51,6 +53,9 @@ def place(hunks: Sequence[Hunk], lines: Sequence[str], path: str) -> tuple[list[
     for hunk in hunks:
         anchor = _after_anchor(hunk.anchor, text, cursor)
         match = _find_hunk(hunk, text, anchor.at)
+        if match is None and (shorter := _without_blank_end(hunk)) != hunk:
+            hunk, match = shorter, _find_hunk(shorter, text, anchor.at)
+            match = match and Match(match.at, match.fuzz + _BLANK_END)
         if match is None:
             raise _no_place(hunk, anchor.at, path)
         fuzz += anchor.fuzz + match.fuzz
@@ -110,6 +115,18 @@ def _find_hunk(hunk: Hunk, text: _Lines, start: int) -> Match | None:
         return match
     match = _find(hunk.before, text, start)
     return match and Match(match.at, match.fuzz + _NOT_AT_END)
+
+
+def _without_blank_end(hunk: Hunk) -> Hunk:
+    """The hunk without the blank lines at its end that stay: many leave some before what follows
+    a hunk, and do not mean lines of the file.
+    """
+    last = hunk.chunks[-1] if hunk.chunks else None
+    least = last.offset + len(last.removed) if last else len(hunk.before)
+    end = len(hunk.before)
+    while end > least and hunk.before[end - 1] == "":
+        end -= 1
+    return replace(hunk, before=hunk.before[:end])
 
 
 def _find(wanted: Sequence[str], text: _Lines, start: int) -> Match | None:

@@ -91,4 +91,6 @@ class WriteFileTool(Tool):
 def _after(path: Path, before: FileText | None, content: str) -> FileText:
     if before is None:
         return new_file(path, content)
+    if before.charset.mark:  # which stays, and is written once
+        content = content.removeprefix("\ufeff")
     return before.spliced(0, len(before.text), content)

@@ -463,3 +463,9 @@ def test_lines_with_long_numbers_have_room(workspace: Path) -> None:
     (workspace / "many").write_bytes(b"\n" * 1_100_000)
     answer = read(workspace, "many", offset=1_050_000, limit=10_000)
     assert len(answer.text) <= MAX_CHARS and "response clipped" not in answer.text
+
+
+def test_a_byte_order_mark_is_written_once(workspace: Path) -> None:
+    (workspace / "a").write_bytes(b"\xef\xbb\xbfold\n")
+    assert not write(workspace, "a", "\ufeffnew\n").is_error
+    assert (workspace / "a").read_bytes() == b"\xef\xbb\xbfnew\n"

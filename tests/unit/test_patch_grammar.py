@@ -159,3 +159,9 @@ def test_any_text_is_a_patch_or_a_diff_error(lines: list[str], framed: bool) -> 
     except DiffError:
         return
     assert {section.path for section in sections} <= set(named_paths(text))
+
+
+def test_blanks_around_a_path_are_slips() -> None:
+    text = "*** Begin Patch\n*** Delete File:  a b.py \t\n*** End Patch"
+    assert parse(text) == [DeleteFile("a b.py")]
+    assert named_paths(text) == ["a b.py"]

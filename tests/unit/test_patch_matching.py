@@ -208,3 +208,14 @@ def test_a_long_hunk_in_a_long_file_is_looked_for_in_bounded_time() -> None:
     many = "\n".join(f"@@ line {n}\n-line {n + 1}\n+x" for n in range(0, 60_000, 60))
     edited, fuzz = apply(hunks_of(many)[0].hunks, file, "f")
     assert (edited.text.count("\nx\n"), fuzz) == (1000, 0)
+
+
+def test_blank_lines_before_what_follows_a_hunk_need_not_be_there() -> None:
+    file = file_of(["a", "b", "c", ""], "\n", CHARSETS[0])
+    body = " a\n-b\n+B\n\n\n@@\n-c\n+C\n"
+    edited, fuzz = apply(hunks_of(body)[0].hunks, file, "f")
+    assert (edited.text, fuzz) == ("a\nB\nC\n", 1)  # the last hunk's blank line is there
+    with pytest.raises(DiffError):
+        apply(hunks_of(" a\n-\n+B")[0].hunks, file, "f")
+    only = apply(hunks_of("+new\n\n")[0].hunks, file_of(["x"], "\n", CHARSETS[0]), "f")
+    assert only[0].text == "new\nx"
