@@ -178,6 +178,12 @@ OPTIONS = (
         minimum=1,
     ),
     Option(
+        "terminal_one_statement",
+        bool,
+        False,
+        "whether a shell command of several statements on lines of their own is refused",
+    ),
+    Option(
         "runtime_idle_timeout_s",
         float,
         0.0,

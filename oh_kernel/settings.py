@@ -103,6 +103,7 @@ class Settings(BaseModel):
     stream: bool = _option("stream")
     python_timeout_s: float = _option("python_timeout_s")
     terminal_no_change_timeout_s: float = _option("terminal_no_change_timeout_s")
+    terminal_one_statement: bool = _option("terminal_one_statement")
     runtime_idle_timeout_s: float = _option("runtime_idle_timeout_s")
 
     _layers: tuple[Layer, ...] = PrivateAttr(default=())

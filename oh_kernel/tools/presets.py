@@ -127,8 +127,8 @@ def _arguments(name: str, settings: Settings, resources: Resources) -> Mapping[s
                 "no_change_timeout_s": settings.terminal_no_change_timeout_s,
                 "idle_cap_s": settings.runtime_idle_timeout_s,
                 "output_folder": resources.output_folder,
-                # Our shell is handed a file, so lines cannot run into each other.
-                "one_statement": False,
+                # Off by default: our shell is handed a file, so lines cannot run into each other.
+                "one_statement": settings.terminal_one_statement,
             }
         case name if name in _ON_FILES:
             return {"files": resources.files, "allowed_folders": settings.allowed_folders}

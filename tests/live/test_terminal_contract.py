@@ -113,6 +113,17 @@ def test_several_statements_are_listed(terminal: Call) -> None:
     )
 
 
+@pytest.mark.parametrize("refused", [True, False])
+def test_several_statements_run_in_order_unless_set_otherwise(
+    tmp_path: Path, executors: list[TerminalExecutor], refused: bool
+) -> None:
+    settings = load_settings({"terminal_one_statement": refused}, environ={})
+    executors.append(make_executor(TerminalTool, tmp_path, settings, Resources()))
+    done = caller(executors[0])("cd /\npwd")
+    assert done.is_error == refused
+    assert refused or done.text == "/"
+
+
 def test_literal_is_shown_up_to_60_characters(terminal: Call) -> None:
     text = terminal(f'["ls", "{"x" * 100}"]').text
     assert text.startswith(
