@@ -41,6 +41,14 @@ def resolved(path: str | os.PathLike[str]) -> Path:
         raise CannotRead(path, error) from error
 
 
+def expanded(path: str) -> str:
+    """The path with the home folder in the place of `~`; `~nobody` is left as it is."""
+    try:
+        return os.path.expanduser(path)  # noqa: PTH111 - Path.expanduser raises for ~nobody
+    except ValueError:  # a NUL, or half a character
+        return path
+
+
 def read_bytes(path: str | os.PathLike[str], *, max_bytes: int = MAX_FILE_BYTES) -> bytes:
     """The content of a regular file of at most `max_bytes`."""
     _size_of_regular_file(path)

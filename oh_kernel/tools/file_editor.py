@@ -10,7 +10,7 @@ from typing import Annotated, Literal, TypeVar
 
 from pydantic import Field, WithJsonSchema
 
-from agentskills.disk import MAX_FILE_BYTES, read_bytes, resolved
+from agentskills.disk import MAX_FILE_BYTES, expanded, read_bytes, resolved
 from agentskills.editing import FileText, new_file, printable
 from agentskills.errors import CannotRead, CannotWrite, EditingError, FileTooLarge
 from oh_kernel.events import Action, ImageContent, Observation, TextContent, ToolAnnotations
@@ -123,7 +123,7 @@ class FileEditorExecutor(FileToolExecutor[FileEditorAction, FileEditorObservatio
 
     def _checked_path(self, action: FileEditorAction) -> Path:
         """The path as the answer names it, once nothing speaks against it."""
-        path = Path(os.path.expanduser(action.path))  # noqa: PTH111 - leaves ~nobody as it is
+        path = Path(expanded(action.path))
         if not path.is_absolute():
             raise invalid("path", action.path, self._absolute_path_hint(action))
         there = _is_there(path)

@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import NoReturn, Protocol, runtime_checkable
 
-from agentskills.disk import MAX_FILE_BYTES, read_bytes, resolved
+from agentskills.disk import MAX_FILE_BYTES, expanded, read_bytes, resolved
 from agentskills.edit_history import EditHistory, History, digest
 from agentskills.editing import FileText, new_file, printable
 from agentskills.errors import (
@@ -82,7 +82,7 @@ class Files:
 
     def locate(self, path: str) -> Path:
         """The path that a model means: `~` expanded, relative ones joined to the workspace."""
-        return self.workspace / os.path.expanduser(path)  # noqa: PTH111 - leaves ~nobody as it is
+        return self.workspace / expanded(path)
 
     def require_writable(self, path: Path) -> None:
         """Raise NotAllowed when the path, its links followed, leads out of the writable folders."""

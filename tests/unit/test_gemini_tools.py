@@ -469,3 +469,14 @@ def test_a_byte_order_mark_is_written_once(workspace: Path) -> None:
     (workspace / "a").write_bytes(b"\xef\xbb\xbfold\n")
     assert not write(workspace, "a", "\ufeffnew\n").is_error
     assert (workspace / "a").read_bytes() == b"\xef\xbb\xbfnew\n"
+
+
+@pytest.mark.parametrize("path", ["~\0", "~\ud800/a", "a\0b"])
+def test_paths_that_no_file_can_have_are_told(path: str, workspace: Path) -> None:
+    assert read(workspace, path).is_error and write(workspace, path, "x").is_error
+    assert edit(workspace, path, "", "x").is_error
+    assert ListDirectoryExecutor(workspace)(ListDirectoryAction(dir_path=path)).is_error
+    view = FileEditorAction(command="view", path=path)
+    assert FileEditorExecutor(workspace)(view).is_error
+    write_it = WriteFileAction(file_path=path, content="x")
+    assert WriteFileExecutor(workspace).preview(write_it) is None
