@@ -270,7 +270,8 @@ def _choice(
     finish = FinishTool.with_schema(form) if form else FinishTool
     given = None
     if tools is not None and not isinstance(tools, str):
-        given = [tool_named(tool) if isinstance(tool, str) else tool for tool in tools]
+        named = [tool_named(tool) if isinstance(tool, str) else tool for tool in tools]
+        given = list({tool.name: tool for tool in named}.values())  # a name is one tool
 
     def choose(settings: Settings) -> Sequence[type[Tool]]:
         model = llm.model if llm else settings.model

@@ -164,3 +164,10 @@ def test_preset_given_to_a_conversation_is_a_setting(work: Path) -> None:
         scripted.ask()
         (prompt,) = prompts(scripted.conversation)
         assert kinds(prompt) == ["ThinkTool", "FinishTool"]
+
+
+def test_a_tool_that_is_given_twice_is_offered_once(work: Path) -> None:
+    with Scripted(work, [say("done")], tools=["think", "think", "finish"]) as scripted:
+        scripted.ask()
+        prompts = [e for e in scripted.conversation.events if isinstance(e, SystemPromptEvent)]
+        assert [tool.title for tool in prompts[0].tools] == ["think", "finish"]
