@@ -49,7 +49,7 @@ _LOOKS = set(names(
 _ENDS_KERNEL = re.compile(
     r"kernel\.(?:restart|shutdown|kill|reconnect)|session\.(?:delete|restart)|shutdown", re.I
 )
-_HAS_MAGIC = re.compile(r"^\s*[%!?]|\?\s*$|=\s*[!%]|^\s*[,;/]\w", re.M)
+_HAS_MAGIC = re.compile(r"get_ipython|^\s*[%!?]|\?\s*$|=\s*[!%]|^\s*[,;/]\w", re.M)
 
 
 def cell_findings(code: str) -> list[Finding]:
@@ -60,11 +60,10 @@ def cell_findings(code: str) -> list[Finding]:
     """
     if not _HAS_MAGIC.search(code):
         return _plain(code)
-    from IPython.core.inputtransformer2 import (
-        TransformerManager,
-    )  # large, and loaded in a kernel anyway
+    from IPython.core.inputtransformer2 import TransformerManager  # large
 
-    changed = str(TransformerManager().transform_cell(code))  # type: ignore[no-untyped-call]  # IPython has no types here
+    manager = TransformerManager()  # type: ignore[no-untyped-call]  # IPython has no types here
+    changed = manager.transform_cell(code)
     try:
         tree = ast.parse(changed)
     except (SyntaxError, ValueError):

@@ -18,6 +18,10 @@ class Finding:
     always_ask: bool = False
 
 
+class TooInvolved(Exception):
+    """A text is so involved that it is not read to its end; a person has to."""
+
+
 def high(reason: str) -> Finding:
     """A person must be asked."""
     return Finding(SecurityRisk.HIGH, reason)

@@ -70,9 +70,24 @@ def findings(analysis: PythonAnalysis, node: ast.Call, name: str) -> Iterator[Fi
         yield from python_files.by_a_library(analysis, node)
     if _ENDS_KERNEL.match(name):
         yield high("ends the kernel or empties its names")
+    yield from _handed_on(analysis, node)
     yield from _hidden(analysis, node, name)
     yield from python_network.findings(analysis, node, name)
     yield from python_stores.findings(analysis, node, name)
+
+
+def _handed_on(analysis: PythonAnalysis, node: ast.Call) -> Iterator[Finding]:
+    """`map(os.remove, paths)` calls what it is given, over and over."""
+    values = [*node.args, *(one.value for one in node.keywords)]
+    for given in values:
+        if not isinstance(given, ast.Name | ast.Attribute):
+            continue
+        name = analysis.values.dotted(given)
+        if (name in _RULES and name != "open") or name in python_runs.SHELL_TEXTS:
+            rest = [one for one in values if one is not given]
+            analysis.scope.loops += 1
+            yield from findings(analysis, ast.Call(func=given, args=rest, keywords=[]), name)
+            analysis.scope.loops -= 1
 
 
 def _hidden(analysis: PythonAnalysis, node: ast.Call, name: str) -> Iterator[Finding]:

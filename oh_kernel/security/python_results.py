@@ -36,6 +36,8 @@ def result_of(values: Values, node: ast.Call) -> Word:
         return Word("0", Flow(Kind.PLAIN))
     if special := _special(values, node, name):
         return special
+    if name == "compile" and first is not None:
+        return values.word(first)
     if name in SAME_TEXT:
         return values.joined([values.word(one) for one in node.args], "/" if "ath" in name else " ")
     if isinstance(node.func, ast.Attribute):

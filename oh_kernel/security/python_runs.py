@@ -59,10 +59,10 @@ def shell_text(analysis: PythonAnalysis, node: ast.Call, name: str) -> Iterator[
         return
     if name.endswith(".sudo"):
         yield high("acts as the administrator")
-    yield from run_shell(analysis.values.word(given))
+    yield from run_shell(analysis, analysis.values.word(given))
 
 
-def run_shell(word: Word) -> Iterator[Finding]:
+def run_shell(analysis: PythonAnalysis, word: Word) -> Iterator[Finding]:
     """What a shell does with the text of `word`."""
     match word.flow.kind:
         case Kind.DOWNLOAD:
@@ -70,6 +70,7 @@ def run_shell(word: Word) -> Iterator[Finding]:
         case Kind.DECODED:
             yield high("hides what it runs")
     shell = ShellAnalysis()
+    shell.scope.downloads = analysis.scope.downloads
     if shell.run_text(word.text).kind is Kind.SECRET:
         yield high("shows credentials")
     yield from shell.findings
@@ -103,7 +104,7 @@ def subprocess_call(analysis: PythonAnalysis, node: ast.Call, name: str) -> Iter
     elif name == "asyncio.create_subprocess_exec":
         yield from run_words(_elements(analysis, node.args))
     else:
-        yield from run_shell(analysis.values.word(given))
+        yield from run_shell(analysis, analysis.values.word(given))
 
 
 def _list_of(analysis: PythonAnalysis, node: ast.expr) -> list[ast.expr] | None:
@@ -147,18 +148,12 @@ def _code(analysis: PythonAnalysis, node: ast.Call, name: str) -> Iterator[Findi
             yield high("hides what it runs")
         case Kind.DATA | Kind.NOTHING:
             yield medium("runs code of the workspace")
-        case Kind.UNKNOWN if not (name == "compile" or _is_compiled(node.args[0])):
+        case Kind.UNKNOWN if name != "compile":
             yield high("runs code that the text does not show")
         case Kind.TEXT:
             if word.is_joined:
                 yield high("hides what it runs")
             yield from python_findings(word.text, shows_last=True)
-
-
-def _is_compiled(node: ast.expr) -> bool:
-    return (
-        isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "compile"
-    )
 
 
 def _compiled(analysis: PythonAnalysis, node: ast.Call, name: str) -> Iterator[Finding]:

@@ -71,6 +71,9 @@ def _foreign_code(analysis: PythonAnalysis, node: ast.Call, name: str) -> Iterat
             if fetched
             else medium("loads what may run code")
         )
+    is_run = name == "get_ipython().run_line_magic" and first.text == "run" and len(words) == 2
+    if is_run and any(analysis.scope.downloaded(one) for one in words[1].text.split()):
+        yield high("runs what it downloads")
     if name == "torch.hub.load" and "local" not in ast.unparse(node):
         yield high("runs code of a model from the network")
     if name in (

@@ -8,12 +8,14 @@ import ast
 import re
 from collections.abc import Iterable
 
+from oh_kernel.security.findings import TooInvolved
 from oh_kernel.security.places import is_secret_variable
 from oh_kernel.security.python_results import result_of, secret, unknown
 from oh_kernel.security.python_tables import SECRET_NAME, USUAL_NAMES
 from oh_kernel.security.shell_model import Flow, Kind, Scope, Word, merged
 
 _DEEPEST = 14
+_MOST_LOOKS = 100_000
 
 
 class Values:
@@ -25,6 +27,7 @@ class Values:
         self.variables: dict[str, ast.expr | Word] = {}
         self.own_functions: set[str] = set()
         self._depth = 0
+        self._looked = 0
 
     def dotted(self, node: ast.expr) -> str:
         """The full name of a function or attribute: `sp.run` is `subprocess.run`.
@@ -67,6 +70,9 @@ class Values:
 
     def word(self, node: ast.expr) -> Word:
         """The value of `node` as a word."""
+        self._looked += 1
+        if self._looked > _MOST_LOOKS:
+            raise TooInvolved("values are made of values over and over")
         if self._depth >= _DEEPEST:
             return unknown("...")
         self._depth += 1

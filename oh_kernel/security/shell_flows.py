@@ -46,6 +46,11 @@ _SHOW_NO_DATA = set(
 )
 _PROCESSES = set(names("ps pgrep pidof top htop lsof fuser ss netstat jobs"))
 _LISTINGS = set(names("ls find fd fdfind locate tree git du"))
+SHELL_HOOK = "what a tool tells the shell"
+_HOOKS = re.compile(
+    r"(?:conda|mamba|micromamba|direnv|pyenv|rbenv|nodenv|starship|zoxide|opam|fnm|atuin|mise) .*"
+    r"(?:hook|init|env|activate)|ssh-agent|brew shellenv|dircolors|register-python-argcomplete"
+)
 _HARMLESS_PATTERN = re.compile(
     r"\^?\(?(?:PATH|CUDA|PYTHON|CONDA|VIRTUAL|LANG|LC_|OMP|MKL|NCCL|SLURM|DISPLAY|SHELL|TERM"
     r"|LD_|JAVA"
@@ -70,8 +75,8 @@ def content_of(word: Word, scope: Scope) -> Flow:
     """What is in the file that `word` names."""
     if word.flow.kind > Kind.PLAIN:
         return word.flow if word.text.startswith("/dev/fd/") else Flow(Kind.DATA)
-    if word.text in scope.files:
-        return scope.files[word.text]
+    if (kept := scope.kept(word.text)) is not None:
+        return kept
     if is_secret_path(word.text):
         return Flow(Kind.SECRET)
     if scope.downloaded(word.text):
@@ -107,9 +112,7 @@ def _other(call: Call) -> Flow:
         return Flow(Kind.LISTING, names=_patterns(call))
     if call.name in ("cd", "mkdir", "touch", "read", "shift", "exit", "return", ":"):
         return NOTHING
-    if call.stdin.kind in (Kind.DECODED, Kind.DOWNLOAD, Kind.PROCESSES):
-        return Flow(Kind.DATA)
-    return Flow(Kind.DATA)
+    return Flow(Kind.DATA, SHELL_HOOK if _HOOKS.match(call.line) else "")
 
 
 def _patterns(call: Call) -> tuple[str, ...]:

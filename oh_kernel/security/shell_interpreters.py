@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from oh_kernel.security.findings import Finding, high, medium
-from oh_kernel.security.shell_flows import content_of, flow_of_words
+from oh_kernel.security.shell_flows import SHELL_HOOK, content_of, flow_of_words
 from oh_kernel.security.shell_model import NOTHING, Call, Flow, Kind, Word
 from oh_kernel.security.tables import names
 
@@ -52,11 +52,6 @@ SQL_PROGRAMS = set(names(
     presto trino beeline hive spark-sql impala-shell usql litecli pgcli mycli athena redis-cli
     """
 ))  # fmt: skip
-_EVALUATED_TOOLS = re.compile(
-    r"^\$?\(?\s*(?:conda|mamba|micromamba|ssh-agent|pyenv|direnv|brew|dircolors|starship|zoxide"
-    r"|rbenv|nodenv|module"
-    r"|modulecmd|register-python-argcomplete|luarocks|opam|fnm)\b"
-)
 _DANGEROUS = re.compile(
     r"rm_rf|rm_r\b|rmtree|remove_tree|unlink|rmSync|rmdirSync|unlinkSync|fs\.rm|file\.remove"
     r"|File\.delete|FileUtils"
@@ -139,7 +134,7 @@ def of_an_interpreter(call: Call) -> Iterator[Inner]:
 def of_a_builtin(call: Call) -> Iterator[Inner]:
     if call.name == "eval":
         flow = flow_of_words(call.args)
-        if _EVALUATED_TOOLS.match(flow.text) or any(_is_tool(word) for word in call.args):
+        if any(word.flow.text == SHELL_HOOK for word in call.args):
             flow = Flow(Kind.DATA)
         elif flow.kind is Kind.DATA:
             flow = Flow(Kind.UNKNOWN)
@@ -156,10 +151,6 @@ def of_a_builtin(call: Call) -> Iterator[Inner]:
             else content_of(call.args[0], call.scope)
         )
         yield Text(Flow(Kind.DATA) if flow.kind is Kind.SECRET else flow)
-
-
-def _is_tool(word: Word) -> bool:
-    return word.flow.kind is Kind.DATA and word.flow.text == "shell hook"
 
 
 def of_a_database(call: Call) -> Iterator[Inner]:

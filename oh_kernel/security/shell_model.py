@@ -88,6 +88,14 @@ class Scope:
     """Where `cd` went, when that is outside of the workspace or a download."""
     loops: int = 0
 
+    def keep(self, path: str, flow: Flow) -> None:
+        """Remember what the text wrote into a file."""
+        self.files[path.removeprefix("./")] = flow
+
+    def kept(self, path: str) -> Flow | None:
+        """What the text wrote into `path`, if it did."""
+        return self.files.get(path.removeprefix("./"))
+
     def is_own(self, path: str) -> bool:
         """Whether the text made `path`, or a folder that it is in."""
         return any(path == one or path.startswith(one.rstrip("/") + "/") for one in self.made)

@@ -17,6 +17,7 @@ _STATEMENTS = {
     "negated_command", "declaration_command", "variable_assignment", "variable_assignments",
     "if_statement", "while_statement", "for_statement", "case_statement", "function_definition",
 }  # fmt: skip
+_HOLDS_COMMAND = re.compile(r"(?:COMMAND|PAGER|EDITOR|VISUAL|BROWSER|ASKPASS)$")
 _PROTECTION = {
     "PYTHONHTTPSVERIFY": "0",
     "NODE_TLS_REJECT_UNAUTHORIZED": "0",
@@ -209,7 +210,7 @@ class ShellAnalysis(ShellRuns):
             return flow if target.text in ("/dev/tty", "/dev/stdout", "/dev/stderr") else NOTHING
         if flow.kind is Kind.SECRET:
             self.add(high("writes credentials into a file"))
-        self.scope.files[target.text] = flow
+        self.scope.keep(target.text, flow)
         return NOTHING
 
     def _target(self, redirect: Any) -> Word:
@@ -233,6 +234,8 @@ class ShellAnalysis(ShellRuns):
             if child.type == "variable_assignment":
                 name, value = self._assign(child)
                 variables[name] = value
+                if _HOLDS_COMMAND.search(name):
+                    self.run_text(value)
             elif child.type in _REDIRECTS:
                 redirects.append(child)
             elif child.type == "command_name":

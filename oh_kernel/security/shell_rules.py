@@ -180,7 +180,7 @@ def remember(call: Call) -> None:
             scope.made |= {text for text in call.texts if place_of(text) is Place.TEMPORARY}
         case "tee" if call.stdin.kind is not Kind.NOTHING:
             for word in call.operands():
-                scope.files[word.text] = call.stdin
+                scope.keep(word.text, call.stdin)
                 if call.stdin.kind is Kind.DOWNLOAD:
                     scope.downloads.add(word.text)
         case "read" | "mapfile" | "readarray":
@@ -193,8 +193,8 @@ def remember(call: Call) -> None:
             first, last = (word.text for word in call.operands())
             if scope.downloaded(first):
                 scope.downloads.add(last.removeprefix("./"))
-            if first in scope.files:
-                scope.files[last] = scope.files[first]
+            if (kept := scope.kept(first)) is not None:
+                scope.keep(last, kept)
         case _:
             scope.downloads |= {name for name in shell_network.fetched(call) if name}
 

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from oh_kernel.security import shell_flows, shell_interpreters, shell_rules, shell_wrappers
-from oh_kernel.security.findings import Finding, high, medium
+from oh_kernel.security.findings import Finding, TooInvolved, high, medium
 from oh_kernel.security.places import is_address, is_secret_path
 from oh_kernel.security.shell_model import NOTHING, Call, Flow, Kind, Scope, Word, merged
 from oh_kernel.security.shell_words import parse
@@ -14,6 +14,9 @@ _DEEPEST = 12
 _HARMLESS_NAMES = re.compile(
     r"(?:PYTHON\d?|PIP|CC|CXX|MAKE|EDITOR|PAGER|CONDA_EXE|JULIA|NODE|TIME)$"
 )
+_WORDS_READ = 20
+_MOST_CALLS = 2_000
+_BRACES = re.compile(r"\{([^{}\s]*,[^{}\s]*)\}")
 _SEPARATORS = re.compile(r"[\n;&|(){}`]|\$\(")
 
 
@@ -27,6 +30,7 @@ class ShellRuns:
         self.scope = Scope()
         self._findings: dict[Finding, None] = {}
         self._depth = 0
+        self._calls = 0
 
     @property
     def findings(self) -> list[Finding]:
@@ -59,6 +63,9 @@ class ShellRuns:
         if self._depth >= _DEEPEST:
             self.add(high("runs commands inside of commands many times over"))
             return Flow(Kind.UNKNOWN)
+        self._calls += 1
+        if self._calls > _MOST_CALLS:
+            raise TooInvolved("more commands than are worth reading")
         words = _without_joints(words)
         first = words[0]
         self.add(*_hidden(first))
@@ -68,8 +75,8 @@ class ShellRuns:
         call = Call(name, words[1:], stdin, self.scope, variables or {})
         if "/" in first.text and self.scope.downloaded(first.text):
             self.add(high("runs what it downloads"))
-        elif first.text in self.scope.files or f"./{first.text}" in self.scope.files:
-            self._run_flow(self.scope.files[first.text], "shell")
+        elif "/" in first.text and (written := self.scope.kept(first.text)) is not None:
+            self._run_flow(written, "shell")
         self._depth += 1
         flows = self._wrapped(call)
         if not flows or shell_wrappers.is_more_than_wrapper(call):
@@ -131,11 +138,12 @@ class ShellRuns:
         """Each word that could begin a command is taken to begin one."""
         self.add(medium("cannot be read as a command line"))
         depth, self._depth = self._depth, _DEEPEST - 3
+        text = _BRACES.sub(lambda found: found[1].replace(",", " "), text)
         for part in _SEPARATORS.split(text):
             words = [Word(re.sub(r"[\"'\\]", "", one), is_wild="*" in one) for one in part.split()]
             for start, word in enumerate(words):
                 if word.text and shell_rules.is_known_program(word.text):
-                    self.call(words[start:], NOTHING)
+                    self.call(words[start : start + _WORDS_READ], NOTHING)
         self._depth = depth
         self.add(*_across(text))
 

@@ -5,6 +5,7 @@ import re
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from oh_kernel.security.findings import TooInvolved
 from oh_kernel.security.shell_model import NOTHING, Flow, Kind, Scope, Word, merged
 
 Run = Callable[[Any], Flow]
@@ -22,6 +23,7 @@ _CONTROL = {
     "v": "\v",
 }
 _TELLS_ONLY_WHETHER = re.compile(r"\$\{(?:#|!?\w+:?\+)")
+_LONGEST = 1_000_000
 MADE_HERE = "/tmp/.made-here"
 
 
@@ -63,15 +65,15 @@ def _character(code: str) -> str:
 def words_of(node: Any, scope: Scope, run: Run) -> list[Word]:
     """The words that one argument becomes: several for an unquoted variable with blanks in it."""
     if node.type in ("simple_expansion", "expansion"):
-        return [part for word in _expansion(node, scope) for part in _split(word)]
+        return [part for word in _expansion(node, scope, run) for part in _split(word, scope)]
     if node.type == "string" and node.named_child_count == 1:
         child = node.named_children[0]
         if child.type in ("simple_expansion", "expansion") and len(text_of(child)) + 2 == len(
             text_of(node)
         ):
-            return list(_expansion(child, scope))
+            return list(_expansion(child, scope, run))
     if node.type == "command_substitution":
-        return _split(word_of(node, scope, run))
+        return _split(word_of(node, scope, run), scope)
     return [word_of(node, scope, run)]
 
 
@@ -84,7 +86,7 @@ def word_of(node: Any, scope: Scope, run: Run) -> Word:
             source = text_of(node)[2:-1]
             return Word(unescaped(source), is_joined=bool(re.search(r"\\[xu0-7]", source)))
         case "simple_expansion" | "expansion":
-            return _as_one(_expansion(node, scope))
+            return _as_one(_expansion(node, scope, run))
         case "command_substitution" | "process_substitution":
             return _substitution(node, run)
         case "arithmetic_expansion":
@@ -159,8 +161,9 @@ def _is_pieced(node: Any) -> bool:
     return bool(quotes) and all(re.fullmatch(r"[\w.-]*", one) for one in letters)
 
 
-def _expansion(node: Any, scope: Scope) -> tuple[Word, ...]:
+def _expansion(node: Any, scope: Scope, run: Run) -> tuple[Word, ...]:
     source = text_of(node)
+    inner = [run(child) for child in node.named_children if "substitution" in child.type]
     if _TELLS_ONLY_WHETHER.match(source):
         return (Word("0", is_literal=False),)
     name = next((text_of(one) for one in _names(node)), source.strip("${}"))
@@ -169,7 +172,7 @@ def _expansion(node: Any, scope: Scope) -> tuple[Word, ...]:
     changed = node.type == "expansion" and bool(re.search(r"[/%#^,:@]", source.strip("${}")))
     known = scope.variables.get(name)
     if known is None:
-        return (Word(f"${name}", variables=(name,), is_literal=False),)
+        return (Word(f"${name}", merged(inner), (name,), is_literal=False),)
     return tuple(
         Word(word.text, word.flow, word.variables, word.is_wild, word.is_joined or changed, False)
         for word in known
@@ -201,8 +204,11 @@ def _runs_below(node: Any, run: Run) -> Iterator[Flow]:
 
 
 def _as_one(words: list[Word] | tuple[Word, ...], between: str = " ") -> Word:
+    text = between.join(word.text for word in words)
+    if len(text) > _LONGEST:
+        raise TooInvolved("variables make a text that grows without end")
     return Word(
-        between.join(word.text for word in words),
+        text,
         merged(word.flow for word in words),
         tuple(name for word in words for name in word.variables),
         any(word.is_wild for word in words),
@@ -211,11 +217,13 @@ def _as_one(words: list[Word] | tuple[Word, ...], between: str = " ") -> Word:
     )
 
 
-def _split(word: Word) -> list[Word]:
-    """The shell splits what an unquoted variable holds at blanks."""
-    if word.flow is not NOTHING or not re.search(r"\s", word.text.strip()):
+def _split(word: Word, scope: Scope) -> list[Word]:
+    """The shell splits what an unquoted variable holds: at blanks, or at what `IFS` says."""
+    separators = "".join(one.text for one in scope.variables.get("IFS", ())) or " \t\n"
+    texts = [text for text in re.split(f"[{re.escape(separators)}]", word.text) if text]
+    if word.flow is not NOTHING or len(texts) < 2:
         return [word]
     return [
         Word(text, word.flow, word.variables, word.is_wild, word.is_joined, word.is_literal)
-        for text in word.text.split()
+        for text in texts
     ]

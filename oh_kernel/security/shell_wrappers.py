@@ -90,7 +90,7 @@ _PREFIXES: dict[str, tuple[str, int]] = {
 _MORE_THAN_WRAPPERS = set(
     names(
         """
-    sudo doas docker podman ssh chroot systemd-run runuser git find
+    tmux screen vim vi nvim sudo doas docker podman ssh chroot systemd-run runuser git find
     """
     )
 )
@@ -119,6 +119,10 @@ def inner(call: Call) -> Iterator[Inner]:
         yield from _remote(call)
     elif call.name in SQL_PROGRAMS:
         yield from shell_interpreters.of_a_database(call)
+    elif call.name in ("tmux", "screen"):
+        yield from _in_a_session(call)
+    elif call.name in ("vim", "vi", "nvim", "ex", "view", "emacs", "ed"):
+        yield from _in_an_editor(call)
     else:
         yield from _prefixed(call)
 
@@ -205,6 +209,21 @@ def _remote(call: Call) -> Iterator[Inner]:
         yield Text(flow_of_words(words), stdin=call.stdin)
     elif call.stdin.kind is not Kind.NOTHING and call.operands(_SSH):
         yield Text(call.stdin)
+
+
+def _in_a_session(call: Call) -> Iterator[Inner]:
+    """What is typed into a terminal of another program, or started in one."""
+    texts = [word for word in call.args if re.search(r"\s", word.text)]
+    yield from (Text(flow_of_words([word])) for word in texts)
+    if call.name == "screen":
+        yield Words(tuple(_rest(call, ["-S", "-dmS", "-c", "-t", "-p"], 0)))
+
+
+def _in_an_editor(call: Call) -> Iterator[Inner]:
+    for word in call.args:
+        found = re.match(r"(?:\+|-c)?:?(?:r|w|%|execute)?\s*!(.+)", word.text)
+        if found:
+            yield Text(Flow(Kind.TEXT, found[1]))
 
 
 def _prefixed(call: Call) -> Iterator[Inner]:
