@@ -9,6 +9,7 @@ from pathlib import Path
 
 from pydantic import Field
 
+from agentskills.editing import printable
 from oh_kernel.events import Action, Observation, ToolAnnotations
 from oh_kernel.tools.base import Tool, ToolContext, ToolExecutor, clip
 from oh_kernel.tools.search import answers
@@ -61,7 +62,7 @@ class GlobExecutor(ToolExecutor[GlobAction, GlobObservation]):
             PathPattern.parse(pattern)
         except BadGlob as error:
             return _refused(action, root, str(error))
-        if not Path(root).is_dir():
+        if not answers.is_folder(root):
             return _refused(action, root, f"Search path '{root}' is not a valid directory")
         search = _Search(root, pattern, cancelled)
         return _told(action, search, self.timeout_s)
@@ -73,7 +74,7 @@ class GlobExecutor(ToolExecutor[GlobAction, GlobObservation]):
         base, rest = split_base(pattern)
         outside = base.startswith(("/", "~")) or ".." in base.split("/")
         whole = answers.search_path(Path(folder), pattern)
-        if pattern and not has_wildcard(pattern) and Path(whole).is_dir():
+        if pattern and not has_wildcard(pattern) and answers.is_folder(whole):
             # A folder by its name: all that is in it.
             return (whole, "**/*") if outside else (folder, f"{pattern}/**")
         if not outside:
@@ -116,7 +117,7 @@ def _told(action: GlobAction, search: _Search, timeout_s: float) -> GlobObservat
         head = f"No files found matching pattern '{action.pattern}' in directory '{search.root}'"
         text = answers.listing(head, [], notes)
     return GlobObservation.from_text(
-        clip(text, MAX_CHARS),
+        clip(printable(text), MAX_CHARS),
         files=files[:MAX_FILES],
         pattern=action.pattern,
         search_path=search.root,
@@ -136,7 +137,7 @@ def _near_miss(search: _Search) -> list[str]:
 
 def _refused(action: GlobAction, root: str, reason: str) -> GlobObservation:
     return GlobObservation.from_text(
-        reason, True, files=[], pattern=action.pattern, search_path=root
+        clip(printable(reason), MAX_CHARS), True, files=[], pattern=action.pattern, search_path=root
     )
 
 

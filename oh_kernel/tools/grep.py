@@ -89,7 +89,7 @@ class GrepExecutor(ToolExecutor[GrepAction, GrepObservation]):
             return _refused(action, place, f"Invalid regex pattern: {error}")
         except BadGlob as error:
             return _refused(action, place, f"Invalid include pattern '{action.include}': {error}")
-        if not (Path(place).is_dir() or Path(place).is_file()):
+        if not (answers.is_folder(place) or answers.is_file(place)):
             return _refused(action, place, f"Search path '{place}' is not a valid directory")
         until = time.monotonic() + self.timeout_s
         found = await find(query, rg=self._rg, until=until)
@@ -109,7 +109,7 @@ class GrepExecutor(ToolExecutor[GrepAction, GrepObservation]):
 
     async def _near_miss(self, query: Query) -> list[str]:
         """What ignored and hidden files hold: not to say too easily that there is nothing."""
-        if not Path(query.root).is_dir():
+        if not answers.is_folder(query.root):
             return []
         until = time.monotonic() + NEAR_MISS_S
         found = await find(replace(query, everything=True), rg=self._rg, until=until)
@@ -129,8 +129,9 @@ def _query(action: GrepAction, place: str) -> Query:
     if include is not None:
         PathPattern.parse(include)
         base, rest = split_base(include)
-        if base and rest:  # from there, as if that were the path: a folder may be hidden
-            place, include = answers.search_path(Path(place), base), f"./{rest}"
+        below = answers.search_path(Path(place), base)
+        if base and rest and answers.is_folder(below):  # as if that were `path`: it may be hidden
+            place, include = below, f"./{rest}"
     return Query(place, action.pattern, read(action.pattern), bool(action.case_sensitive), include)
 
 
@@ -150,7 +151,8 @@ async def _detail(action: GrepAction, files: Sequence[str], until: float) -> _De
         lines = [f"{shown(i.path)}: {i.what}" for i in items if i.kind == "count"]
     else:
         lines = _lines([i for i in items if i.kind == "lines"], bool(action.context))
-    return _Detail(lines, is_complete)
+    # Without any, the time was up before; the paths are known all the same.
+    return _Detail(lines or [shown(path) for path in files], is_complete)
 
 
 def _lines(items: Sequence[Item], has_context: bool) -> list[str]:

@@ -189,6 +189,9 @@ ODD = ["odd/-e.py", "odd/b [1] x.py", "odd/new\nline.py", "odd/{a}.py", "odd/ü.
         ({"path": "sub"}, ["sub/c.log", "sub/d/gen.py"]),
         ({"path": "b.log"}, ["b.log"]),
         ({"path": "link.md"}, ["link.md"]),
+        ({"path": "loop/sub"}, ["loop/sub/c.log", "loop/sub/d/gen.py"]),
+        ({"path": "loop", "include": "a.*"}, ["loop/a.py"]),
+        ({"include": "a.py/*.py"}, []),
         ({"path": "odd/b [1] x.py"}, ["odd/b [1] x.py"]),
         ({"path": "odd/-e.py"}, ["odd/-e.py"]),
         ({"path": "odd", "include": "*.md"}, []),
@@ -396,12 +399,15 @@ def test_a_long_line_and_a_long_answer_are_cut(grep: Grep, tmp_path: Path) -> No
 
 def searchers() -> list[psutil.Process]:
     """The children that search."""
-    return [
-        child
-        for child in psutil.Process().children(recursive=True)
-        if child.status() != psutil.STATUS_ZOMBIE
-        and {"rg", "oh_kernel.tools.search.worker"} & {Path(w).name for w in child.cmdline()}
-    ]
+    return [child for child in psutil.Process().children(recursive=True) if _searches(child)]
+
+
+def _searches(child: psutil.Process) -> bool:
+    try:
+        words = child.cmdline()
+    except psutil.Error:
+        return False  # it has just ended
+    return bool({"rg", "oh_kernel.tools.search.worker"} & {Path(word).name for word in words})
 
 
 def test_a_search_that_takes_too_long_is_ended_and_tells_what_it_has(
@@ -425,6 +431,16 @@ def test_no_time_at_all(backend: Backend, tmp_path: Path) -> None:
     assert answer.truncated
     assert "[The search was stopped after 0 s." in answer.text
     assert searchers() == []
+
+
+def test_the_paths_are_told_when_there_is_no_time_for_their_lines(
+    backend: Backend, tmp_path: Path
+) -> None:
+    make_files(tmp_path, "quick", text="aaa\n")
+    make_files(tmp_path, "folder/slow", text="a" * 40 + "b\n")
+    executor = GrepExecutor(workspace=tmp_path, backend=backend, timeout_s=2)
+    answer = executor(GrepAction(pattern=FOREVER, output="lines"))
+    assert f":\n{tmp_path}/quick\n\n[The search was stopped after 2 s." in answer.text
 
 
 def test_a_cancelled_search_leaves_no_process(backend: Backend, tmp_path: Path) -> None:

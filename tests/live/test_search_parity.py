@@ -62,6 +62,16 @@ def random_tree(chance: random.Random, top: Path) -> list[Path]:
     return folders
 
 
+def random_root(chance: random.Random, folders: list[Path]) -> str:
+    """Where a search begins: most often at the top, at times behind a link."""
+    top, folder = folders[0], chance.choice(folders)
+    if chance.random() < 0.1:
+        link = top.with_name(f"{top.name}-link")
+        link.symlink_to(folder)
+        return str(link)
+    return str(folder if chance.random() < 0.4 else top)
+
+
 def random_rules(chance: random.Random) -> str:
     lines = []
     for _ in range(chance.randint(1, 4)):
@@ -72,6 +82,7 @@ def random_rules(chance: random.Random) -> str:
 
 
 @pytest.mark.repeated
+@pytest.mark.timeout(1800)
 def test_the_same_files_are_searched(tmp_path: Path) -> None:
     trees = count(60, long=5000)
     with measured("search: random trees, ripgrep beside Python", trees=trees):
@@ -80,7 +91,7 @@ def test_the_same_files_are_searched(tmp_path: Path) -> None:
             top.mkdir()
             chance = random.Random(seed)
             folders = random_tree(chance, top)
-            root = str(chance.choice(folders) if chance.random() < 0.4 else top)
+            root = random_root(chance, folders)
             include = chance.choice([None, chance.choice(INCLUDES)])
             everything = chance.random() < 0.2
             answer = rg(root, "hit", include=include, everything=everything)
@@ -160,6 +171,7 @@ def random_expressions(chance: random.Random, times: int) -> Iterator[str]:
 
 
 @pytest.mark.repeated
+@pytest.mark.timeout(1800)
 def test_the_same_lines_match(tmp_path: Path) -> None:
     expressions = count(150, long=10_000)
     chance = random.Random(1)

@@ -23,6 +23,16 @@ def search_path(workspace: Path, path: str | None) -> str:
     return os.path.abspath(workspace / named)  # noqa: PTH100 - keeps links as they are named
 
 
+def is_folder(path: str) -> bool:
+    """Whether there is a folder; no path is too long or too odd to be asked about."""
+    return os.path.isdir(path)  # noqa: PTH112 - Path.is_dir raises for some
+
+
+def is_file(path: str) -> bool:
+    """Whether there is a file, no pipe and no device."""
+    return os.path.isfile(path)  # noqa: PTH113 - the same
+
+
 def ranked(paths: Iterable[str]) -> list[File]:
     """The files, the newest first; without what is no file any more."""
     found: list[File] = []

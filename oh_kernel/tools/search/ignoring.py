@@ -75,10 +75,13 @@ class IgnoreFile:
 
 @dataclass(frozen=True)
 class Level:
-    """An ignore file and how many characters of a path lead to its folder."""
+    """An ignore file, and how an absolute path becomes one from its folder on."""
 
-    prefix: int
     file: IgnoreFile
+    prefix: int
+    """Characters of the path to leave out."""
+    lead: str = ""
+    """What comes before the rest: the way down to the root of a search."""
 
 
 Levels = tuple[Level, ...]
@@ -97,20 +100,27 @@ class Rules:
         if not in_repository(root):
             return cls()
         rules = cls(in_repository=True)
-        for folder in reversed(Path(root).parents):
+        real = Path(root).resolve()
+        for folder in reversed(real.parents):
             there = {name for name in (*NAMES, ".git") if (folder / name).exists()}
-            rules = rules.within(str(folder), there)
+            rules = rules.within(str(folder), there, lead=f"{real.relative_to(folder)}/", root=root)
         return rules
 
-    def within(self, folder: str, names: Container[str]) -> "Rules":
-        """The rules inside of `folder`, in which there are files of these names."""
+    def within(
+        self, folder: str, names: Container[str], *, root: str | None = None, lead: str = ""
+    ) -> "Rules":
+        """The rules inside of `folder`, in which there are files of these names.
+
+        For paths below `root`, by default the folder itself, to which `lead` leads from there.
+        """
         rules = self
         if self.in_repository and ".git" in names:
             rules = replace(rules, by_kind=(*rules.by_kind[:-1], ()))
         if any(name in names for name in NAMES):
+            paths = [Path(folder, name) for name in NAMES]
             added = [
-                _added(folder, name, levels) if name in names else levels
-                for name, levels in zip(NAMES, rules.by_kind, strict=True)
+                _added(levels, path, root or folder, lead) if path.name in names else levels
+                for path, levels in zip(paths, rules.by_kind, strict=True)
             ]
             rules = replace(rules, by_kind=tuple(added))
         return rules
@@ -119,7 +129,8 @@ class Rules:
         """Whether the file or folder with this absolute path is left out."""
         for levels in self.by_kind:
             for level in levels:
-                decision = level.file.decides(path[level.prefix :], name, is_folder)
+                below = level.lead + path[level.prefix :]
+                decision = level.file.decides(below, name, is_folder)
                 if decision is not None:
                     return decision
         return False
@@ -130,16 +141,17 @@ class Rules:
 
 def in_repository(root: str) -> bool:
     """Whether a git repository holds the folder, or is it."""
-    return any((folder / ".git").exists() for folder in (Path(root), *Path(root).parents))
+    real = Path(root).resolve()
+    return any((folder / ".git").exists() for folder in (real, *real.parents))
 
 
-def _added(folder: str, name: str, levels: Levels) -> Levels:
+def _added(levels: Levels, path: Path, root: str, lead: str) -> Levels:
     try:
-        data = Path(folder, name).read_bytes()
+        data = path.read_bytes()
     except OSError:  # a folder of that name, or not ours to read: as if it were not there
         return levels
     text = data.removeprefix(b"\xef\xbb\xbf").decode("latin-1")
-    return (Level(len(folder.rstrip("/")) + 1, IgnoreFile(text)), *levels)
+    return (Level(IgnoreFile(text), len(root.rstrip("/")) + 1, lead), *levels)
 
 
 def _as_bytes(name: str) -> str:
