@@ -81,9 +81,13 @@ def applied(cells: Sequence[Cell], changes: Sequence[Change]) -> list[Cell]:
 
 
 def source_of(cell: Cell) -> str:
-    """The source as one text; files hold it as a list of lines or as one string."""
+    """The source as one text; files hold it as a list of lines or as one string. What damage made
+    of it is none.
+    """
     source = cell.get("source", "")
-    return source if isinstance(source, str) else "".join(map(str, source))
+    if isinstance(source, list):
+        return "".join(map(str, source))
+    return source if isinstance(source, str) else ""
 
 
 def lines_of(source: str) -> list[str]:

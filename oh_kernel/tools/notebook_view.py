@@ -152,8 +152,9 @@ def _facts(cell: Mapping[str, Any]) -> list[str]:
         count = cell.get("execution_count")
         facts.append("not run" if count is None else f"In [{count}]")
     metadata = cell.get("metadata")
-    if isinstance(metadata, dict) and metadata.get("tags"):
-        facts.append(f"tags {' '.join(map(str, metadata['tags']))}")
+    tags = metadata.get("tags") if isinstance(metadata, dict) else None
+    if isinstance(tags, list) and tags:
+        facts.append(f"tags {' '.join(map(str, tags))}")
     return facts
 
 

@@ -622,3 +622,23 @@ def test_half_a_character_is_written_as_json_writes_it(path: Path, call: Call) -
     assert not call("insert", source="b\udfff").is_error
     assert b"a\\ud800" in path.read_bytes() and b"b\\udfff" in path.read_bytes()
     assert sources(path) == ["a\ud800", "b\udfff"]
+
+
+@pytest.mark.parametrize(
+    "damaged",
+    [
+        {"source": None, "id": None, "outputs": None, "metadata": None, "execution_count": "x"},
+        {"source": 5, "id": 5, "outputs": {}, "metadata": [], "cell_type": 5},
+        {"metadata": {"tags": 5}},
+        {"outputs": [1, None, {}, {"output_type": "error", "traceback": "x"}]},
+    ],
+)
+def test_damaged_cells_are_viewed_and_mended(
+    damaged: dict[str, Any], path: Path, call: Call, executor: NotebookEditorExecutor
+) -> None:
+    write(path, {**code("x"), **damaged}, code("y"))
+    assert not call("view").is_error and not call("view", cell=0).is_error
+    action = NotebookEditorAction(command="delete", path="a.ipynb", cell="0")
+    assert executor.preview(action) is not None
+    assert not call("delete", cell=0).is_error
+    assert sources(path) == ["y"]
