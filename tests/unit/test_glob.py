@@ -277,3 +277,11 @@ def test_many_stars_take_no_time(tmp_path: Path, names: Names) -> None:
 def test_the_tool_only_reads(tmp_path: Path) -> None:
     assert GlobTool.hints.readOnlyHint
     assert GlobExecutor(workspace=tmp_path).resources(GlobAction(pattern="*")) == ()
+
+
+@pytest.mark.parametrize("odd", ["a" * 5000, "a\0b", "{" * 60 + "a" + "}" * 60, "[" * 500])
+def test_odd_patterns_and_folders_get_an_answer(tmp_path: Path, odd: str) -> None:
+    for answer in (glob(tmp_path, odd), glob(tmp_path, f"{odd}/*"), glob(tmp_path, "*", path=odd)):
+        assert answer.files == []
+        assert "\0" not in answer.text
+    assert glob(tmp_path, "*", path=odd).is_error
