@@ -27,10 +27,8 @@ _DANGEROUS_NAMES = re.compile(
 )
 
 
-def python_findings(code: str, *, shows_last: bool = False, fed: bool = False) -> list[Finding]:
+def python_findings(code: str, *, shows_last: bool = False) -> list[Finding]:
     """What `code` does; `shows_last`: the value of its last line is shown, as in a notebook.
-
-    `fed`: a download comes in at its standard input, which it may read as data.
 
     >>> [finding.reason for finding in python_findings("import shutil; shutil.rmtree('data')")]
     ['deletes folders']
@@ -41,7 +39,7 @@ def python_findings(code: str, *, shows_last: bool = False, fed: bool = False) -
             tree = ast.parse(code)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return unreadable(code)
-    analysis = PythonAnalysis(fed=fed)
+    analysis = PythonAnalysis()
     analysis.run(tree.body)
     if (
         shows_last
@@ -73,15 +71,13 @@ def unreadable(code: str) -> list[Finding]:
 class PythonAnalysis(ast.NodeVisitor):
     """One walk over a module: what was found, and what is known at this point."""
 
-    def __init__(self, *, fed: bool = False) -> None:
+    def __init__(self) -> None:
         self.scope = Scope()
         self.values = Values(self.scope)
         self.databases: list[Word] = []
         """The databases that the code opens, by their addresses."""
         self.own_processes: set[str] = set()
         self._findings: dict[Finding, None] = {}
-        if fed:
-            self.values.variables["stdin"] = Word("$stdin", variables=("stdin",))
 
     @property
     def findings(self) -> list[Finding]:
@@ -210,7 +206,6 @@ class PythonAnalysis(ast.NodeVisitor):
             self.visit(decorator)
         self.run(node.body)
         self.values.variables = before
-        self.values.own_functions.add(node.name)
 
     visit_AsyncFunctionDef = visit_FunctionDef
 

@@ -25,7 +25,6 @@ class Values:
         self.scope = scope
         self.imports: dict[str, str] = dict(USUAL_NAMES)
         self.variables: dict[str, ast.expr | Word] = {}
-        self.own_functions: set[str] = set()
         self._depth = 0
         self._looked = 0
 

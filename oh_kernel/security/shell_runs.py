@@ -120,7 +120,7 @@ class ShellRuns:
                 python_findings,
             )  # it judges shell lines in turn
 
-            self.add(*python_findings(text, fed=stdin.kind is Kind.DOWNLOAD))
+            self.add(*python_findings(text))
         elif language == "sql":
             from oh_kernel.security.sql_risk import sql_findings  # few commands hold SQL
 

@@ -4,7 +4,7 @@ import re
 from collections.abc import Callable, Iterator
 
 from oh_kernel.security.findings import Finding, high, medium, rail
-from oh_kernel.security.places import Place, is_secret_path, is_secret_variable, place_of
+from oh_kernel.security.places import Place, is_secret_path, place_of
 from oh_kernel.security.shell_model import Call, Kind
 from oh_kernel.security.shell_packages import installing
 from oh_kernel.security.tables import names
@@ -215,11 +215,6 @@ def _searches(call: Call) -> Iterator[Finding]:
         yield high("looks for credentials")
 
 
-def _spoken(call: Call) -> Iterator[Finding]:
-    if any(is_secret_variable(one) for word in call.args for one in word.variables):
-        yield medium("reads a secret")
-
-
 def _python(call: Call) -> Iterator[Finding]:
     if call.texts[:1] == ["-m"] or call.has("-m"):
         words = call.texts[call.texts.index("-m") + 1 :] if "-m" in call.texts else []
@@ -259,10 +254,6 @@ def _make(call: Call) -> Iterator[Finding]:
     ):
         yield high("runs a target that destroys or publishes")
     yield medium("runs the project's program")
-
-
-def _edits_disk_list(call: Call) -> Iterator[Finding]:
-    yield high("changes what runs at a later start")
 
 
 def _reads(call: Call) -> Iterator[Finding]:
