@@ -61,7 +61,7 @@ def _from_claim(claimed: SecurityRisk) -> Assessment:
 
 
 def _shell(text: str) -> Sequence[Finding]:
-    from oh_kernel.security.shell_risk import shell_findings  # tree-sitter and large tables
+    from oh_kernel.security.shell.risk import shell_findings  # tree-sitter and large tables
 
     return shell_findings(text)
 

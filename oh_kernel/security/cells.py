@@ -6,10 +6,10 @@ from collections.abc import Callable, Iterator
 
 from oh_kernel.security.findings import Finding, high, medium
 from oh_kernel.security.places import is_address, is_secret_variable
-from oh_kernel.security.python_risk import python_findings
-from oh_kernel.security.shell_files import written_findings
-from oh_kernel.security.shell_model import Scope
-from oh_kernel.security.shell_risk import shell_findings
+from oh_kernel.security.python.risk import python_findings
+from oh_kernel.security.shell.files import written_findings
+from oh_kernel.security.shell.model import Scope
+from oh_kernel.security.shell.risk import shell_findings
 from oh_kernel.security.sql_risk import sql_findings
 from oh_kernel.security.tables import names
 
@@ -145,7 +145,7 @@ def _cell(name: str, line: str, body: str) -> Iterator[Finding]:
     elif name in _LINES:
         yield from _LINES[name](line, body)
     elif name in ("perl", "ruby", "R", "julia", "node"):
-        from oh_kernel.security.shell_interpreters import (
+        from oh_kernel.security.shell.interpreters import (
             other_language,
         )  # few cells hold other languages
 

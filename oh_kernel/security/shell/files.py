@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 from oh_kernel.security.findings import Finding, high, medium, rail
 from oh_kernel.security.places import Place, is_home_or_root, is_store, place_of
-from oh_kernel.security.shell_model import Call, Kind, Scope, Word
+from oh_kernel.security.shell.model import Call, Kind, Scope, Word
 
 _REMOTE = re.compile(r"^(?:[\w.-]+@)?[\w.-]+:(?!\\)(?!//)")
 _OPTIONS = {

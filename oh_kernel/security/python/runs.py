@@ -8,12 +8,12 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from oh_kernel.security.findings import Finding, high, medium
-from oh_kernel.security.shell_model import Kind, Word
-from oh_kernel.security.shell_risk import ShellAnalysis
+from oh_kernel.security.shell.model import Kind, Word
+from oh_kernel.security.shell.risk import ShellAnalysis
 from oh_kernel.security.tables import by_name, names
 
 if TYPE_CHECKING:
-    from oh_kernel.security.python_risk import PythonAnalysis
+    from oh_kernel.security.python.risk import PythonAnalysis
 
 _OWN_FORK_ENDS = re.compile(
     r"(?:self\.)?\w*(?:proc|process|child|worker|pool|server|thread|job|popen|p|client"
@@ -136,7 +136,7 @@ def _is_false(node: ast.expr) -> bool:
 
 
 def _code(analysis: PythonAnalysis, node: ast.Call, name: str) -> Iterator[Finding]:
-    from oh_kernel.security.python_risk import python_findings  # code inside of code is walked anew
+    from oh_kernel.security.python.risk import python_findings  # code inside of code is walked anew
 
     if not node.args:
         return

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from oh_kernel.security.findings import TooInvolved
-from oh_kernel.security.shell_model import NOTHING, Flow, Kind, Scope, Word, merged
+from oh_kernel.security.shell.model import NOTHING, Flow, Kind, Scope, Word, merged
 
 Run = Callable[[Any], Flow]
 """Judges the commands below a node and says what they write."""

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING
 
 from oh_kernel.security.findings import Finding, capped, high, medium
 from oh_kernel.security.places import is_address, is_store
-from oh_kernel.security.shell_model import Kind, Word
-from oh_kernel.security.shell_words import MADE_HERE
+from oh_kernel.security.shell.model import Kind, Word
+from oh_kernel.security.shell.words import MADE_HERE
 from oh_kernel.security.sql_risk import looks_like_sql, sql_findings
 
 if TYPE_CHECKING:
-    from oh_kernel.security.python_risk import PythonAnalysis
+    from oh_kernel.security.python.risk import PythonAnalysis
 
 _DELETES = re.compile(
     r".*\.(?:drop_database|drop_collection|drop_all|drop_table|drop_schema|drop_index"

@@ -5,8 +5,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from oh_kernel.security.findings import Finding, high, medium
-from oh_kernel.security.shell_flows import SHELL_HOOK, content_of, flow_of_words
-from oh_kernel.security.shell_model import NOTHING, Call, Flow, Kind, Word
+from oh_kernel.security.shell.flows import SHELL_HOOK, content_of, flow_of_words
+from oh_kernel.security.shell.model import NOTHING, Call, Flow, Kind, Word
 from oh_kernel.security.tables import names
 
 

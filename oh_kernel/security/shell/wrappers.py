@@ -3,10 +3,10 @@
 import re
 from collections.abc import Collection, Iterator
 
-from oh_kernel.security import shell_interpreters
 from oh_kernel.security.findings import Finding, high
-from oh_kernel.security.shell_flows import flow_of_words
-from oh_kernel.security.shell_interpreters import (
+from oh_kernel.security.shell import interpreters
+from oh_kernel.security.shell.flows import flow_of_words
+from oh_kernel.security.shell.interpreters import (
     OTHERS,
     PYTHON,
     SHELLS,
@@ -15,7 +15,7 @@ from oh_kernel.security.shell_interpreters import (
     Text,
     Words,
 )
-from oh_kernel.security.shell_model import Call, Flow, Kind, Word
+from oh_kernel.security.shell.model import Call, Flow, Kind, Word
 from oh_kernel.security.tables import names
 
 # Name: options that take a word, and how many words stand before the command.
@@ -106,11 +106,11 @@ _FIND_RUNS = ("-exec", "-execdir", "-ok", "-okdir")
 def inner(call: Call) -> Iterator[Inner]:
     """The commands and texts that `call` runs."""
     if call.name in SHELLS or call.name == "su":
-        yield from shell_interpreters.of_a_shell(call)
+        yield from interpreters.of_a_shell(call)
     elif PYTHON.match(call.name) or call.name in OTHERS:
-        yield from shell_interpreters.of_an_interpreter(call)
+        yield from interpreters.of_an_interpreter(call)
     elif call.name in ("eval", "trap", "source", ".", "alias"):
-        yield from shell_interpreters.of_a_builtin(call)
+        yield from interpreters.of_a_builtin(call)
     elif call.name in ("xargs", "parallel"):
         yield from _for_each_line(call)
     elif call.name == "find" or call.name in ("fd", "fdfind"):
@@ -118,7 +118,7 @@ def inner(call: Call) -> Iterator[Inner]:
     elif call.name in ("ssh", "autossh", "vagrant"):
         yield from _remote(call)
     elif call.name in SQL_PROGRAMS:
-        yield from shell_interpreters.of_a_database(call)
+        yield from interpreters.of_a_database(call)
     elif call.name in ("tmux", "screen"):
         yield from _in_a_session(call)
     elif call.name in ("vim", "vi", "nvim", "ex", "view", "emacs", "ed"):

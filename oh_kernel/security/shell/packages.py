@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 from oh_kernel.security.findings import Finding, high, medium
 from oh_kernel.security.places import is_this_machine
-from oh_kernel.security.shell_model import Call
+from oh_kernel.security.shell.model import Call
 from oh_kernel.security.tables import by_name
 
 _INSTALLS_FROM = re.compile(r"(?:^|[\s@=])(?:git\+\w+|https?|ftp)://|^git@")

@@ -4,11 +4,11 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from oh_kernel.security import shell_flows, shell_interpreters, shell_rules, shell_wrappers
 from oh_kernel.security.findings import Finding, TooInvolved, high, medium
 from oh_kernel.security.places import is_address, is_secret_path
-from oh_kernel.security.shell_model import NOTHING, Call, Flow, Kind, Scope, Word, merged
-from oh_kernel.security.shell_words import parse
+from oh_kernel.security.shell import flows, interpreters, rules, wrappers
+from oh_kernel.security.shell.model import NOTHING, Call, Flow, Kind, Scope, Word, merged
+from oh_kernel.security.shell.words import parse
 
 _DEEPEST = 12
 _HARMLESS_NAMES = re.compile(
@@ -79,17 +79,17 @@ class ShellRuns:
             self._run_flow(written, "shell")
         self._depth += 1
         flows = self._wrapped(call)
-        if not flows or shell_wrappers.is_more_than_wrapper(call):
+        if not flows or wrappers.is_more_than_wrapper(call):
             flows.append(self._plain(call))
         self._depth -= 1
         return merged(flows)
 
     def _wrapped(self, call: Call) -> list[Flow]:
         """What a command does that runs another: env, xargs, `bash -c`, ssh, find -exec ..."""
-        self.add(*shell_wrappers.findings(call))
+        self.add(*wrappers.findings(call))
         flows: list[Flow] = []
-        for inner in shell_wrappers.inner(call):
-            if isinstance(inner, shell_interpreters.Text):
+        for inner in wrappers.inner(call):
+            if isinstance(inner, interpreters.Text):
                 flows.append(self._run_flow(inner.flow, inner.language, inner.stdin))
             elif inner.words:
                 self.scope.loops += inner.repeats
@@ -116,7 +116,7 @@ class ShellRuns:
         if language == "shell":
             return self.run_text(text, stdin)
         if language == "python":
-            from oh_kernel.security.python_risk import (
+            from oh_kernel.security.python.risk import (
                 python_findings,
             )  # it judges shell lines in turn
 
@@ -126,13 +126,13 @@ class ShellRuns:
 
             self.add(*sql_findings(text))
         else:
-            self.add(*shell_interpreters.other_language(text))
+            self.add(*interpreters.other_language(text))
         return Flow(Kind.DATA)
 
     def _plain(self, call: Call) -> Flow:
-        self.add(*shell_rules.findings(call))
-        shell_rules.remember(call)
-        return shell_flows.output_of(call)
+        self.add(*rules.findings(call))
+        rules.remember(call)
+        return flows.output_of(call)
 
     def _judge_each_word(self, text: str) -> None:
         """Each word that could begin a command is taken to begin one."""
@@ -142,7 +142,7 @@ class ShellRuns:
         for part in _SEPARATORS.split(text):
             words = [Word(re.sub(r"[\"'\\]", "", one), is_wild="*" in one) for one in part.split()]
             for start, word in enumerate(words):
-                if word.text and shell_rules.is_known_program(word.text):
+                if word.text and rules.is_known_program(word.text):
                     self.call(words[start : start + _WORDS_READ], NOTHING)
         self._depth = depth
         self.add(*_across(text))

@@ -5,8 +5,8 @@ from collections.abc import Iterator
 
 from oh_kernel.security.findings import Finding, high, medium
 from oh_kernel.security.places import is_store
-from oh_kernel.security.shell_files import is_remote
-from oh_kernel.security.shell_model import Call, Kind
+from oh_kernel.security.shell.files import is_remote
+from oh_kernel.security.shell.model import Call, Kind
 from oh_kernel.security.tables import by_name, names
 
 _DESTROYS = set(

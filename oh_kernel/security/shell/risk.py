@@ -4,12 +4,12 @@ import re
 from collections.abc import Callable
 from typing import Any
 
-from oh_kernel.security import shell_flows, shell_rules
 from oh_kernel.security.findings import Finding, high, medium, rail
 from oh_kernel.security.places import Place, place_of
-from oh_kernel.security.shell_model import NOTHING, Flow, Kind, Word, merged
-from oh_kernel.security.shell_runs import ShellRuns
-from oh_kernel.security.shell_words import text_of, word_of, words_of
+from oh_kernel.security.shell import flows, rules
+from oh_kernel.security.shell.model import NOTHING, Flow, Kind, Word, merged
+from oh_kernel.security.shell.runs import ShellRuns
+from oh_kernel.security.shell.words import text_of, word_of, words_of
 
 _REDIRECTS = ("file_redirect", "heredoc_redirect", "herestring_redirect")
 _STATEMENTS = {
@@ -181,7 +181,7 @@ class ShellAnalysis(ShellRuns):
                 word = Word(text_of(child)) if quoted else word_of(child, self.scope, self.visit)
                 return merged([Flow(Kind.TEXT, word.text), word.flow])
             if redirect.type == "herestring_redirect":
-                return shell_flows.flow_of_words([word_of(child, self.scope, self.visit)])
+                return flows.flow_of_words([word_of(child, self.scope, self.visit)])
         return None
 
     def _output(self, redirects: list[Any], flow: Flow) -> Flow:
@@ -202,7 +202,7 @@ class ShellAnalysis(ShellRuns):
         if target.text.isdigit() or target.text == "-":
             return flow
         only_errors = text_of(redirect).startswith("2") and not operator.startswith("&")
-        self.add(*shell_rules.writing(target, self.scope, flow, appends=">>" in operator))
+        self.add(*rules.writing(target, self.scope, flow, appends=">>" in operator))
         if only_errors:
             return flow
         place = place_of(target.text)
@@ -221,7 +221,7 @@ class ShellAnalysis(ShellRuns):
         if word.text.startswith("/dev/tcp/"):
             self.add(medium("talks to another machine"))
             return Flow(Kind.DOWNLOAD)
-        return shell_flows.content_of(word, self.scope)
+        return flows.content_of(word, self.scope)
 
     # Commands
 

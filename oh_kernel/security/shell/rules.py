@@ -3,29 +3,22 @@
 import re
 from collections.abc import Callable, Iterator
 
-from oh_kernel.security import (
-    shell_files,
-    shell_git,
-    shell_network,
-    shell_packages,
-    shell_stores,
-    shell_system,
-)
 from oh_kernel.security.findings import Finding, capped, high, medium
 from oh_kernel.security.places import Place, is_secret_path, is_secret_variable, place_of
-from oh_kernel.security.shell_files import written_findings
-from oh_kernel.security.shell_model import Call, Flow, Kind, Scope, Word
+from oh_kernel.security.shell import files, git, network, packages, stores, system
+from oh_kernel.security.shell.files import written_findings
+from oh_kernel.security.shell.model import Call, Flow, Kind, Scope, Word
 from oh_kernel.security.tables import names
 
 Rule = Callable[[Call], Iterator[Finding]]
 
 _RULES: dict[str, Rule] = {
-    **shell_files.RULES,
-    **shell_git.RULES,
-    **shell_network.RULES,
-    **shell_packages.RULES,
-    **shell_stores.RULES,
-    **shell_system.RULES,
+    **files.RULES,
+    **git.RULES,
+    **network.RULES,
+    **packages.RULES,
+    **stores.RULES,
+    **system.RULES,
 }
 _LOOKS_ONLY = set(
     names(
@@ -107,7 +100,7 @@ def _own(call: Call) -> Iterator[Finding]:
         yield medium("runs a program")
         if call.scope.downloaded(call.name):
             yield high("runs what it downloads")
-        yield from shell_stores.by_verb(call)
+        yield from stores.by_verb(call)
 
 
 def _for_all(call: Call) -> Iterator[Finding]:
@@ -196,7 +189,7 @@ def remember(call: Call) -> None:
             if (kept := scope.kept(first)) is not None:
                 scope.keep(last, kept)
         case _:
-            scope.downloads |= {name for name in shell_network.fetched(call) if name}
+            scope.downloads |= {name for name in network.fetched(call) if name}
 
 
 def _go(call: Call) -> None:

@@ -10,8 +10,8 @@ from oh_kernel.security.places import (
     is_secret_variable,
     is_this_machine,
 )
-from oh_kernel.security.shell_files import is_remote, written_findings
-from oh_kernel.security.shell_model import Call, Kind, Word
+from oh_kernel.security.shell.files import is_remote, written_findings
+from oh_kernel.security.shell.model import Call, Kind, Word
 from oh_kernel.security.tables import by_name, names
 
 _CURL = names(

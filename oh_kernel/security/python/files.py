@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING
 
 from oh_kernel.security.findings import Finding, high, medium
 from oh_kernel.security.places import Place, is_secret_path, is_store, place_of
-from oh_kernel.security.shell_files import deleted_findings, written_findings
-from oh_kernel.security.shell_model import Kind, Word
+from oh_kernel.security.shell.files import deleted_findings, written_findings
+from oh_kernel.security.shell.model import Kind, Word
 from oh_kernel.security.tables import by_name
 
 if TYPE_CHECKING:
-    from oh_kernel.security.python_risk import PythonAnalysis
+    from oh_kernel.security.python.risk import PythonAnalysis
 
 LIBRARY_WRITES = re.compile(r"(?:to_(?:csv|json|excel|parquet|feather|hdf|pickle|stata|html"
                             r"|latex|markdown|netcdf|zarr|file|disk)"

@@ -5,10 +5,10 @@ import re
 import warnings
 from collections.abc import Iterable, Sequence
 
-from oh_kernel.security import python_calls
 from oh_kernel.security.findings import Finding, high, medium
-from oh_kernel.security.python_values import Values
-from oh_kernel.security.shell_model import Kind, Scope, Word
+from oh_kernel.security.python import calls
+from oh_kernel.security.python.values import Values
+from oh_kernel.security.shell.model import Kind, Scope, Word
 
 _SHOWS = re.compile(
     r"(?:print|pprint|pprint\.pp(?:rint)?|display|IPython\.display\.display|rich\.print"
@@ -153,7 +153,7 @@ class PythonAnalysis(ast.NodeVisitor):
             self.values.variables[node.target.id] = joined
 
     def _assign(self, target: ast.expr, value: ast.expr) -> None:
-        self.add(python_calls.assigning(self, target, value))
+        self.add(calls.assigning(self, target, value))
         if (
             isinstance(target, ast.Name)
             and isinstance(value, ast.Call)
@@ -166,7 +166,7 @@ class PythonAnalysis(ast.NodeVisitor):
 
     def visit_Delete(self, node: ast.Delete) -> None:
         for target in node.targets:
-            self.add(python_calls.forgetting(self, target))
+            self.add(calls.forgetting(self, target))
 
     # Blocks
 
@@ -226,7 +226,7 @@ class PythonAnalysis(ast.NodeVisitor):
     def visit_Call(self, node: ast.Call) -> None:
         self.generic_visit(node)
         name = self.values.dotted(node.func)
-        self.add(python_calls.findings(self, node, name))
+        self.add(calls.findings(self, node, name))
         if _SHOWS.match(name):
             self.shown([*node.args, *(one.value for one in node.keywords)])
 
@@ -237,4 +237,4 @@ class PythonAnalysis(ast.NodeVisitor):
 
     def visit_Attribute(self, node: ast.Attribute) -> None:
         self.generic_visit(node)
-        self.add(python_calls.naming(self, node))
+        self.add(calls.naming(self, node))

@@ -5,8 +5,8 @@ from collections.abc import Callable, Iterator
 
 from oh_kernel.security.findings import Finding, high, medium, rail
 from oh_kernel.security.places import Place, is_secret_path, place_of
-from oh_kernel.security.shell_model import Call, Kind
-from oh_kernel.security.shell_packages import installing
+from oh_kernel.security.shell.model import Call, Kind
+from oh_kernel.security.shell.packages import installing
 from oh_kernel.security.tables import names
 
 # What only asks, by program: the line then changes nothing.

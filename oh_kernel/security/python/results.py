@@ -7,7 +7,7 @@ import re
 from typing import TYPE_CHECKING
 
 from oh_kernel.security.places import is_address
-from oh_kernel.security.python_tables import (
+from oh_kernel.security.python.tables import (
     DECODERS,
     DOWNLOADS,
     LISTING_METHODS,
@@ -19,12 +19,12 @@ from oh_kernel.security.python_tables import (
     SECRETS,
     TELLS_LITTLE,
 )
-from oh_kernel.security.shell_flows import content_of
-from oh_kernel.security.shell_model import Flow, Kind, Word, merged
-from oh_kernel.security.shell_words import MADE_HERE
+from oh_kernel.security.shell.flows import content_of
+from oh_kernel.security.shell.model import Flow, Kind, Word, merged
+from oh_kernel.security.shell.words import MADE_HERE
 
 if TYPE_CHECKING:
-    from oh_kernel.security.python_values import Values
+    from oh_kernel.security.python.values import Values
 
 
 def result_of(values: Values, node: ast.Call) -> Word:

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator
 
 from oh_kernel.security.findings import Finding, high, medium
 from oh_kernel.security.places import is_address
-from oh_kernel.security.shell_model import Call, Word
+from oh_kernel.security.shell.model import Call, Word
 from oh_kernel.security.tables import names
 
 _GLOBAL = ("-C", "-c", "--git-dir", "--work-tree", "--namespace", "--exec-path")

@@ -7,12 +7,12 @@ import re
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
-from oh_kernel.security import python_files, python_network, python_runs, python_stores
 from oh_kernel.security.findings import Finding, high, medium
-from oh_kernel.security.shell_model import Kind, Word
+from oh_kernel.security.python import files, network, runs, stores
+from oh_kernel.security.shell.model import Kind, Word
 
 if TYPE_CHECKING:
-    from oh_kernel.security.python_risk import PythonAnalysis
+    from oh_kernel.security.python.risk import PythonAnalysis
 
 Rule = Callable[["PythonAnalysis", ast.Call, str], Iterator[Finding]]
 
@@ -33,15 +33,15 @@ def findings(analysis: PythonAnalysis, node: ast.Call, name: str) -> Iterator[Fi
     if rule is not None:
         yield from rule(analysis, node, name)
     elif (
-        name in python_runs.SHELL_TEXTS
+        name in runs.SHELL_TEXTS
         or method in ("exec_command", "run_command", "sudo")
         or name.startswith("os.exec")
     ):
-        yield from python_runs.shell_text(analysis, node, name)
-    elif name in python_runs.SUBPROCESS or re.match(r"os\.(?:spawn|posix_spawn)", name):
-        yield from python_runs.subprocess_call(analysis, node, name)
+        yield from runs.shell_text(analysis, node, name)
+    elif name in runs.SUBPROCESS or re.match(r"os\.(?:spawn|posix_spawn)", name):
+        yield from runs.subprocess_call(analysis, node, name)
     elif name.startswith("sh.") and name.count(".") == 1:
-        yield from python_runs.run_words(
+        yield from runs.run_words(
             [Word(name[3:]), *(analysis.values.word(one) for one in node.args)]
         )
     elif method in (
@@ -57,23 +57,21 @@ def findings(analysis: PythonAnalysis, node: ast.Call, name: str) -> Iterator[Fi
         "symlink_to",
         "hardlink_to",
     ):
-        yield from python_files.of_a_path(analysis, node, name)
+        yield from files.of_a_path(analysis, node, name)
     elif method in ("kill", "terminate", "send_signal"):
-        yield from python_runs.ends(analysis, node, name)
+        yield from runs.ends(analysis, node, name)
     elif method in ("write_text", "write_bytes") and isinstance(node.func, ast.Attribute):
-        yield from python_files.written(analysis, analysis.values.word(node.func.value))
+        yield from files.written(analysis, analysis.values.word(node.func.value))
     elif method == "open" and isinstance(node.func, ast.Attribute):
-        yield from python_files.opening(analysis, node)
-    elif python_files.LIBRARY_WRITES.match(method) and not name.startswith(
-        ("json.dumps", "pickle.dumps")
-    ):
-        yield from python_files.by_a_library(analysis, node)
+        yield from files.opening(analysis, node)
+    elif files.LIBRARY_WRITES.match(method) and not name.startswith(("json.dumps", "pickle.dumps")):
+        yield from files.by_a_library(analysis, node)
     if _ENDS_KERNEL.match(name):
         yield high("ends the kernel or empties its names")
     yield from _handed_on(analysis, node)
     yield from _hidden(analysis, node, name)
-    yield from python_network.findings(analysis, node, name)
-    yield from python_stores.findings(analysis, node, name)
+    yield from network.findings(analysis, node, name)
+    yield from stores.findings(analysis, node, name)
 
 
 def _handed_on(analysis: PythonAnalysis, node: ast.Call) -> Iterator[Finding]:
@@ -83,7 +81,7 @@ def _handed_on(analysis: PythonAnalysis, node: ast.Call) -> Iterator[Finding]:
         if not isinstance(given, ast.Name | ast.Attribute):
             continue
         name = analysis.values.dotted(given)
-        if (name in _RULES and name != "open") or name in python_runs.SHELL_TEXTS:
+        if (name in _RULES and name != "open") or name in runs.SHELL_TEXTS:
             rest = [one for one in values if one is not given]
             analysis.scope.loops += 1
             yield from findings(analysis, ast.Call(func=given, args=rest, keywords=[]), name)
@@ -200,4 +198,4 @@ def naming(analysis: PythonAnalysis, node: ast.Attribute) -> Iterator[Finding]:
         yield high("hides what it runs")
 
 
-_RULES: dict[str, Rule] = {**python_files.RULES, **python_runs.RULES}
+_RULES: dict[str, Rule] = {**files.RULES, **runs.RULES}

@@ -4,8 +4,8 @@ import re
 from itertools import pairwise
 
 from oh_kernel.security.places import is_secret_path, is_secret_variable
-from oh_kernel.security.shell_model import NOTHING, Call, Flow, Kind, Scope, Word, merged
-from oh_kernel.security.shell_words import MADE_HERE, unescaped
+from oh_kernel.security.shell.model import NOTHING, Call, Flow, Kind, Scope, Word, merged
+from oh_kernel.security.shell.words import MADE_HERE, unescaped
 from oh_kernel.security.tables import names
 
 _SHOWERS = set(

@@ -10,9 +10,9 @@ from collections.abc import Iterable
 
 from oh_kernel.security.findings import TooInvolved
 from oh_kernel.security.places import is_secret_variable
-from oh_kernel.security.python_results import result_of, secret, unknown
-from oh_kernel.security.python_tables import SECRET_NAME, USUAL_NAMES
-from oh_kernel.security.shell_model import Flow, Kind, Scope, Word, merged
+from oh_kernel.security.python.results import result_of, secret, unknown
+from oh_kernel.security.python.tables import SECRET_NAME, USUAL_NAMES
+from oh_kernel.security.shell.model import Flow, Kind, Scope, Word, merged
 
 _DEEPEST = 14
 _MOST_LOOKS = 100_000

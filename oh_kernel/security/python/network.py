@@ -14,11 +14,11 @@ from oh_kernel.security.places import (
     is_secret_path,
     is_this_machine,
 )
-from oh_kernel.security.shell_model import Kind, Word
-from oh_kernel.security.shell_packages import installing
+from oh_kernel.security.shell.model import Kind, Word
+from oh_kernel.security.shell.packages import installing
 
 if TYPE_CHECKING:
-    from oh_kernel.security.python_risk import PythonAnalysis
+    from oh_kernel.security.python.risk import PythonAnalysis
 
 _HTTP = re.compile(
     r"(?:requests|httpx|aiohttp|urllib3|cloudscraper|http\.client|urllib\.request|urlopen"
