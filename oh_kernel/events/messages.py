@@ -20,7 +20,10 @@ from oh_kernel.events.kinds import (
     ToolResultEvent,
     UserRejectObservation,
 )
+from oh_kernel.events.text import clip
 
+MAX_RESULT_CHARS = 50_000
+"""Of one text in the result of a call; the tools' own limits are below it."""
 ERROR_HEADER = "[An error occurred during execution.]\n"
 
 
@@ -160,8 +163,17 @@ def _result_message(event: ToolResultEvent) -> Message:
         case _:  # a kind of result that an extension defines without words for the model
             parts = [TextContent(text="The call ended without an answer.")]
     return Message(
-        role="tool", content=parts, tool_call_id=event.tool_call_id, name=event.tool_name
+        role="tool",
+        content=[_clipped(part) for part in parts],
+        tool_call_id=event.tool_call_id,
+        name=event.tool_name,
     )
+
+
+def _clipped(part: Content) -> Content:
+    if isinstance(part, TextContent) and len(part.text) > MAX_RESULT_CHARS:
+        return part.model_copy(update={"text": clip(part.text, MAX_RESULT_CHARS)})
+    return part
 
 
 def _spoken_message(event: Event) -> Message:

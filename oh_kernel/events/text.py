@@ -1,8 +1,13 @@
-"""How is text made fit to be stored as UTF-8 and sent as JSON?"""
+"""How is text made fit to be stored as UTF-8, sent as JSON, and read by a model?"""
 
 import json
 import math
 from typing import Any, NoReturn
+
+CLIPPED = (
+    "<response clipped><NOTE>Due to the max output limit, only part of the full response has been "
+    "shown to you.</NOTE>"
+)
 
 
 def parsed_json(text: str, *, strict: bool = True) -> Any:
@@ -39,6 +44,24 @@ def without_lone_surrogates(value: Any) -> Any:
             return [without_lone_surrogates(v) for v in value]
         case _:
             return value
+
+
+def clip(text: str, max_chars: int, notice: str = CLIPPED) -> str:
+    """`text` cut in its middle to exactly `max_chars` characters, with `notice` where it was cut.
+
+    The head gets the odd character; the notice itself is cut when it alone is too long.
+
+    >>> clip("abcdefghij", 7, "..")
+    'abc..ij'
+    """
+    if len(text) <= max_chars:
+        return text
+    room = max_chars - len(notice)
+    if room <= 0:
+        return notice[:max_chars]
+    head = (room + 1) // 2
+    tail = room - head
+    return text[:head] + notice + (text[-tail:] if tail else "")
 
 
 def _mend(text: str) -> str:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, ClassVar, Generic, Self, TypeVar
 
 from oh_kernel.events import Action, Observation, ToolDefinition
+from oh_kernel.events.text import clip as clip  # the one place where tools cut output
 from oh_kernel.events.tools import ToolAnnotations
 from oh_kernel.llm.base import ToolSpec
 from oh_kernel.loop import run_blocking
@@ -15,11 +16,6 @@ from oh_kernel.tools.schema import parameters, schema_of
 
 A = TypeVar("A", bound=Action)
 O = TypeVar("O", bound=Observation)  # noqa: E741 - the pair A, O reads as action, observation
-
-CLIPPED = (
-    "<response clipped><NOTE>Due to the max output limit, only part of the full response has been "
-    "shown to you.</NOTE>"
-)
 
 
 def _show_nothing(text: str) -> None:
@@ -121,21 +117,3 @@ class Tool(ToolDefinition, abstract=True):
         """What a model is told."""
         asks_risk = not cls.hints.readOnlyHint
         return ToolSpec(cls.name, cls.prose, parameters(cls.arguments(), asks_risk=asks_risk))
-
-
-def clip(text: str, max_chars: int, notice: str = CLIPPED) -> str:
-    """`text` cut in its middle to exactly `max_chars` characters, with `notice` where it was cut.
-
-    The head gets the odd character; the notice itself is cut when it alone is too long.
-
-    >>> clip("abcdefghij", 7, "..")
-    'abc..ij'
-    """
-    if len(text) <= max_chars:
-        return text
-    room = max_chars - len(notice)
-    if room <= 0:
-        return notice[:max_chars]
-    head = (room + 1) // 2
-    tail = room - head
-    return text[:head] + notice + (text[-tail:] if tail else "")

@@ -15,7 +15,7 @@ from oh_kernel.events import (
     TextContent,
     UserRejectObservation,
 )
-from oh_kernel.events.messages import Projection, events_to_messages
+from oh_kernel.events.messages import MAX_RESULT_CHARS, Projection, events_to_messages
 
 
 def said(text: str, source: str = "user") -> MessageEvent:
@@ -75,6 +75,14 @@ def test_rejection_is_told_with_its_reason() -> None:
     )
     messages = events_to_messages([said("go"), call("a"), rejected])
     assert messages[-1].text == "Action rejected: not yet"
+
+
+def test_no_text_of_a_result_is_longer_than_a_model_is_given() -> None:
+    *_, told = events_to_messages([said("go"), call("a"), result("a", "x" * 60_000)])
+    (part,) = told.content
+    assert isinstance(part, TextContent)
+    assert len(part.text) == MAX_RESULT_CHARS
+    assert "<response clipped><NOTE>Due to the max output limit" in part.text
 
 
 def test_system_prompt_stands_first_and_is_cacheable() -> None:
