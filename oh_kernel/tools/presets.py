@@ -75,9 +75,13 @@ class Resources:
 
 
 def tools_named(wanted: str, model: str | None = None) -> tuple[type[Tool], ...]:
-    """The tools of a preset, or those of a list `a,b`; "auto" is the preset that suits `model`."""
-    preset = preset_for(model) if wanted == AUTO else wanted
-    names = PRESETS.get(preset) or [name.strip() for name in wanted.split(",") if name.strip()]
+    """The tools of a list of presets and tools; "auto" is the preset that suits `model`.
+
+    A preset is most often alone, but `default,grep` means what it says.
+    """
+    listed = [name.strip() for name in wanted.split(",") if name.strip()]
+    presets = {**PRESETS, AUTO: PRESETS[preset_for(model)]}
+    names = [tool for name in listed for tool in presets.get(name, (name,))]
     if not names or (len(names) == 1 and names[0] not in ALL_TOOLS):
         raise SettingsError(
             f"tools={wanted!r} is neither a preset nor a tool.",

@@ -82,6 +82,11 @@ def test_preset_that_is_named_wins_over_the_family() -> None:
     assert names("default", "openai:gpt-5") == names("default")
 
 
+def test_preset_may_stand_in_a_list() -> None:
+    assert names("default,grep,terminal") == [*names("default"), "grep"]
+    assert names("auto, glob", "openai:gpt-5") == [*names("gpt5"), "glob"]
+
+
 @pytest.mark.parametrize("wanted", ["none", "", ",", "gpt-5"])
 def test_what_is_neither_preset_nor_tool_names_both(wanted: str) -> None:
     with pytest.raises(SettingsError) as error:
