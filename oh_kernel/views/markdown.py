@@ -28,12 +28,14 @@ def markdown_to_html(text: str) -> str:
 
 
 def inert_markdown(text: str) -> str:
-    """The Markdown with its HTML as text, for whoever else renders it.
+    """The Markdown with its HTML as text and its images as links, for whoever else renders it.
 
     >>> inert_markdown("see <b>this</b> and `<i>`")
     'see &lt;b>this&lt;/b> and `<i>`'
+    >>> print(inert_markdown("![a plot](http://example.com/p.png)"))
+    \\![a plot](http://example.com/p.png)
     """
-    if "<" not in text:
+    if "<" not in text and "![" not in text:
         return text
     lines = text.split("\n")
     for token in _html_parser().parse(text):
@@ -44,6 +46,8 @@ def inert_markdown(text: str) -> str:
         for tag in dict.fromkeys("\n".join(tags).split("\n") if tags else ()):
             shown = tag.replace("<", "&lt;")
             lines[first:stop] = [line.replace(tag, shown) for line in lines[first:stop]]
+        if any(child.type == "image" for child in token.children or ()):
+            lines[first:stop] = [line.replace("![", "\\![") for line in lines[first:stop]]
     return "\n".join(lines)
 
 
