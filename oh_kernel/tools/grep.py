@@ -15,7 +15,8 @@ from oh_kernel.events import Action, Observation, ToolAnnotations
 from oh_kernel.tools.base import Tool, ToolContext, ToolExecutor, clip
 from oh_kernel.tools.search import answers
 from oh_kernel.tools.search.answers import MAX_CHARS, MAX_FILES, NEAR_MISS_S, TIMEOUT_S, shown
-from oh_kernel.tools.search.dialect import InvalidRegex, read
+from oh_kernel.tools.search.dialect import read
+from oh_kernel.tools.search.dialect_characters import InvalidRegex
 from oh_kernel.tools.search.finding import Found, Query, find, look_into
 from oh_kernel.tools.search.globs import BadGlob, PathPattern, split_base
 from oh_kernel.tools.search.lines import Line

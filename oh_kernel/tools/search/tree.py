@@ -104,11 +104,12 @@ class Tree:
         return by_any
 
     def _wanted(self, entries: list[Entry], state: State, rules: Rules) -> list[Entry]:
-        fits = state.fits
+        fits, endings = state.fits, state.endings
+        wanted = [e for e in entries if e.name.endswith(endings) and fits(e.name)]
         if self._outright:
-            wanted = [e for e in entries if fits(e.name) and not e.is_dir(follow_symlinks=False)]
+            wanted = [e for e in wanted if not e.is_dir(follow_symlinks=False)]
         else:
-            wanted = [e for e in entries if fits(e.name) and e.is_file(follow_symlinks=False)]
+            wanted = [e for e in wanted if e.is_file(follow_symlinks=False)]
         if not rules:
             return wanted
         return [
