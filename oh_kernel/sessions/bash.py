@@ -392,9 +392,9 @@ class BashSession:
         silent_s = now - self._last_output
         if silent_s < _PROMPT_LOST_S or now - self._healed_at < _HEALING_S:
             return
+        self._pty.wake()  # `kill -STOP $$` or `suspend`: nobody else could
         if self._pty.foreground_group != self._pty.pid:
             return
-        self._pty.wake()  # `kill -STOP $$` or `suspend`: nobody else could
         image = image_of(self._pty.pid)
         if image != self._image:
             if is_plain_shell(self._pty.pid):  # `exec bash`

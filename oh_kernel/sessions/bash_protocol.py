@@ -23,6 +23,7 @@ _PROMPT = '{ __oh_prompt "$?"; } >/dev/null 2>&1'
 # `set -u`, `set -x`, traps, aliases, `exec >file` and read-only variables: hence the builtins,
 # which only fail where an assignment would end the line. Each command pays for what is slow here:
 # 255 is bash's own descriptor of its terminal, which is opened anew only when somebody closed it.
+# With vi or emacs set, bash leaves PROMPT_COMMAND to readline, though that does not read the line.
 _SETUP = r"""
 __oh_prompt() {
   \builtin read -t 0 -u 255 && __oh_drain
@@ -40,10 +41,10 @@ __oh_drain() {
   done </dev/tty
 }
 __oh_rearm() {
-  [[ $# == 0 && ${PROMPT_COMMAND-} == @PROMPT@ && $- != *e* &&
+  [[ $# == 0 && ${PROMPT_COMMAND-} == @PROMPT@ && $- != *e* && ! -o vi && ! -o emacs &&
     -z ${PROMPT_COMMAND@a}${PS1-}${PS2-}${TMOUT-} ]] && \builtin return "$__oh_status"
   \builtin local "e=$__oh_status"
-  \builtin set +e
+  \builtin set +e +o vi +o emacs
   \builtin unset -v TMOUT PROMPT_COMMAND "$@"
   \builtin printf -v PROMPT_COMMAND %s @PROMPT@
   \builtin export -n PROMPT_COMMAND

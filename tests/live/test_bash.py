@@ -151,6 +151,8 @@ def test_variables_for_one_command(tmp_path: Path) -> None:
         "set -e; true",
         "set -u",
         "set -o posix",
+        "set -o vi",
+        "set -o emacs; set -o vi",
         "set -a; trap 'true' DEBUG ERR",
         "exec >out.txt; exec >/dev/tty",
         "exec 2>/dev/null",
@@ -533,6 +535,10 @@ def test_shell_that_stops_itself_goes_on(tmp_path: Path, handover: Handover) -> 
         done = await run(session, "kill -STOP $$; echo woken; (exit 5)")
         assert (done.ending, done.text, done.exit_code) == ("finished", "woken\n", 5)
         assert (await run(session, "suspend -f")).ending == "finished"
+        # Stopped while another group has the terminal.
+        done = await run(session, "kill -STOP $$ & sleep 0.1; echo woken", quiet_s=5)
+        assert done.ending == "finished"
+        assert done.text.endswith("woken\n")
         assert (await run(session, "echo on")).text == "on\n"
 
     play(scenario, tmp_path, handover=handover)
