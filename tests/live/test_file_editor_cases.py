@@ -87,6 +87,7 @@ def test_FE_08_binary_files_do_not_end_a_conversation(work: Path) -> None:
     ]
     with Scripted(work, turns(work, edits, "ELF"), tools=TOOLS) as run:
         assert run.ask() == "finished"
+        assert run.conversation.answer == "done"
         *refused, found = answers(run)
     for answer, name in zip(refused, ("report.pdf", "server", "server"), strict=True):
         assert answer.is_error and "binary" in answer.text

@@ -119,12 +119,12 @@ def test_SR_01_the_same_with_ripgrep_and_without(
 def test_FE_07_a_huge_line_is_found_and_not_poured_out(search_path: str, tmp_path: Path) -> None:
     data = b"{" + b",".join(b'"k%d":%d' % (i, i) for i in range(200000)) + b"}"
     (tmp_path / "data.json").write_bytes(data)
-    began = time.monotonic()
-    answers = [
-        GrepExecutor(workspace=tmp_path)(GrepAction(pattern="k150000", output=output))
-        for output in ("files", "lines", "counts")
-    ]
-    assert time.monotonic() - began < 15
+    answers = []
+    for output in ("files", "lines", "counts"):
+        began = time.monotonic()
+        action = GrepAction.model_validate({"pattern": "k150000", "output": output})
+        answers.append(GrepExecutor(workspace=tmp_path)(action))
+        assert time.monotonic() - began < 5
     for answer in answers:
         assert answer.matches == [f"{tmp_path}/data.json"]
         assert len(answer.text) <= MAX_CHARS

@@ -14,6 +14,7 @@ import psutil
 import pytest
 
 from oh_kernel.events import ObservationEvent, event_from_json
+from oh_kernel.events.content import joined_text
 from oh_kernel.tools.terminal import (
     MAX_CHARS,
     TerminalAction,
@@ -68,6 +69,8 @@ def test_TM_01_marker_in_output(terminal: Terminal) -> None:
         assert done.exit_code == 9
         assert done.metadata.working_dir == str(terminal.executor.workspace)
         assert "/nowhere" in done.text
+        if "PS1JSON" in block:
+            assert done.text == "\n" + block.replace("\\n", "\n")
     started = time.monotonic()
     done = terminal("printf '###PS1JSON###\\n\\036'; sleep 2; echo tail; (exit 3)")
     assert time.monotonic() - started >= 2
@@ -143,6 +146,7 @@ def play_TM_04(terminal: Terminal, tmp_path: Path) -> None:
     asked = terminal("read -s -p '[sudo] password for dev: ' P; echo; echo \"len=${#P}\"")
     assert asked.exit_code == -1
     assert asked.timeout
+    assert "has no new output after 1.5 seconds" in asked.text
     assert "[sudo] password for dev: " in asked.text
     other = terminal("echo other")
     assert other.is_error
@@ -184,6 +188,7 @@ def test_TM_05_timeouts_and_interrupts(terminal: Terminal) -> None:
         still = terminal(key, is_input=True)
         assert still.exit_code == -1
         assert "is still running" in still.text
+        assert not re.search("stopped|ended|finished|completed", still.text)
     assert not terminal("", reset=True, within_s=10).is_error
     count = terminal("pgrep -fc 'trap .* INT TSTP' || true; echo ok").text.splitlines()
     assert count in (["0", "ok"], ["1", "ok"])  # the shell's own line may count
@@ -197,7 +202,7 @@ def test_TM_06_command_text_arrives_unchanged(terminal: Terminal, tmp_path: Path
     assert terminal(script).text == "ROW 0\nROW 1"
     assert terminal(f"printf %s '{'a' * 20_000}' | wc -c").text == "20000"
     assert terminal(f"cat <<E | wc -c\n{'b' * 9000}\nE").text == "9001"
-    unfinished = terminal("cat <<MISSING\nnever closed")
+    unfinished = terminal("cat <<MISSING\nnever closed", within_s=5)
     assert unfinished.is_error
     assert "here-document" in unfinished.text
     assert terminal("echo fine").text == "fine"
@@ -251,6 +256,7 @@ def test_TM_08_control_characters(terminal: Terminal) -> None:
     done = terminal("printf 'a\\000b\\n'")
     assert (done.text, done.exit_code) == ("ab", 0)
     assert "\\u0000" not in done.to_json()
+    assert "\0" not in joined_text(done.for_model())
     done = terminal(
         "printf '\\346\\227\\245\\346\\234\\254 e\\314\\201 \\377 \\xe2\\x80\\xa8z\\n'; (exit 2)"
     )

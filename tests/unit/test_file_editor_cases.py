@@ -42,7 +42,11 @@ def call(tmp_path: Path) -> Call:
 def changed_lines(answer: FileEditorObservation) -> list[str]:
     assert answer.old_content is not None
     assert answer.new_content is not None
-    rows = unified_diff(answer.old_content, answer.new_content).splitlines()[2:]
+    return changed(answer.old_content, answer.new_content)
+
+
+def changed(old: str, new: str) -> list[str]:
+    rows = unified_diff(old, new).splitlines()[2:]
     return [row for row in rows if row.startswith(("-", "+"))]
 
 
@@ -50,7 +54,13 @@ def test_FE_01_undecodable_bytes_elsewhere_survive(tmp_path: Path, call: Call) -
     path = tmp_path / "settings.ini"
     original = b"; r\xe9glages\nowner = Zo\xeb\nverbose = no\n"
     path.write_bytes(original)
-    answer = call("str_replace", "settings.ini", old_str="verbose = no", new_str="verbose = yes")
+    edit = {"old_str": "verbose = no", "new_str": "verbose = yes"}
+    offered = FileEditorExecutor(workspace=tmp_path).preview(
+        FileEditorAction(command="str_replace", path=str(path), **edit)
+    )
+    assert offered is not None and offered.old_text is not None
+    assert changed(offered.old_text, offered.new_text) == ["-verbose = no", "+verbose = yes"]
+    answer = call("str_replace", "settings.ini", **edit)
     assert not answer.is_error
     assert path.read_bytes() == b"; r\xe9glages\nowner = Zo\xeb\nverbose = yes\n"
     assert b"\xef\xbf\xbd" not in path.read_bytes()
@@ -187,7 +197,7 @@ def test_FE_05_texts_are_taken_literally(tmp_path: Path, call: Call) -> None:
 def test_FE_06_what_others_saved_is_not_discarded(tmp_path: Path, call: Call) -> None:
     path = tmp_path / "cfg.toml"
     path.write_bytes(b"a = 1\n")
-    call("str_replace", "cfg.toml", old_str="a = 1", new_str="a = 2")
+    assert not call("str_replace", "cfg.toml", old_str="a = 1", new_str="a = 2").is_error
     with path.open("ab") as outside:
         outside.write(b"b = 9\n")
     answer = call("undo_edit", "cfg.toml")
@@ -196,6 +206,7 @@ def test_FE_06_what_others_saved_is_not_discarded(tmp_path: Path, call: Call) ->
     assert path.read_bytes() == b"a = 2\nb = 9\n"
     answer = call("create", "cfg.toml", file_text="fresh\n")
     assert answer.is_error
+    assert "File already exists" in answer.text
     assert path.read_bytes() == b"a = 2\nb = 9\n"
     assert not call("str_replace", "cfg.toml", old_str="a = 2", new_str="a = 3").is_error
     assert path.read_bytes() == b"a = 3\nb = 9\n"
