@@ -401,8 +401,8 @@ def _shortened(outcome: Outcome) -> tuple[str, Path | None]:
     line = text.count("\n", 0, MAX_CHARS // 2) + 1
     notice = (
         "\n<response clipped><NOTE>Due to the max output limit, only part of the full response has "
-        f"been shown to you: about {total - MAX_CHARS} of {total} characters are left out, from "
-        f"around line {line}. {_whereabouts(outcome.capture)}</NOTE>\n"
+        f"been shown to you: about {total - MAX_CHARS} of {total} characters are left out; "
+        f"the truncated part starts around line {line}. {_whereabouts(outcome.capture)}</NOTE>\n"
     )
     return clip(text, MAX_CHARS, notice), path
 

@@ -1,6 +1,7 @@
 """The terminal tool: what a model is told, call by call."""
 
 import asyncio
+import re
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -137,7 +138,14 @@ def test_long_output_is_cut_and_saved(tmp_path: Path) -> None:
     assert len(done.text) == 30_000
     assert done.text.startswith("1\n2\n")
     assert done.text.endswith("\n20000")
-    assert "<response clipped><NOTE>Due to the max output limit" in done.text
+    assert (
+        "\n<response clipped><NOTE>Due to the max output limit, only part of the full response has "
+        "been shown to you: about 78894 of 108894 characters are left out; the truncated part "
+        "starts around line "
+    ) in done.text
+    head, _, rest = done.text.partition("\n<response clipped>")
+    (line,) = re.findall(r"starts around line (\d+)\. The complete output has been saved", rest)
+    assert abs(int(line) - len(head.splitlines())) < 100
     assert done.full_output_save_dir == str(tmp_path / "observations")
     (saved,) = (tmp_path / "observations").iterdir()
     assert str(saved) in done.text

@@ -76,6 +76,18 @@ def test_suffixes(terminal: Call) -> None:
     )
 
 
+def test_a_command_that_fails_is_no_error_of_the_tool(terminal: Call) -> None:
+    for command, exit_code in (("false", 1), ("no-such-program", 127), ("if then", 2)):
+        done = terminal(command)
+        assert (done.exit_code, done.is_error) == (exit_code, False)
+
+
+def test_a_reset_cannot_be_typed(terminal: Call) -> None:
+    done = terminal("x", is_input=True, reset=True)
+    assert (done.is_error, done.exit_code) == (True, None)
+    assert done.text == "Cannot use reset=True with is_input=True"
+
+
 def test_hard_timeout_replaces_the_soft_one(terminal: Call) -> None:
     assert terminal("sleep 1.5; echo over", timeout=20).text == "over"
     started = time.monotonic()
@@ -218,8 +230,11 @@ def test_own_keys_do_not_reach_the_shell(
     own = ("OPENHANDS_API_KEY", "LLM_API_KEY", "SESSION_API_KEY", "OH_SESSION_API_KEYS_0")
     for name in own:
         monkeypatch.setenv(name, "a key of ours")
+    monkeypatch.setenv("AI_AGENT", "")
     executors.append(TerminalExecutor(tmp_path))
-    assert "a key of ours" not in caller(executors[0])("env").text
+    terminal = caller(executors[0])
+    assert "a key of ours" not in terminal("env").text
+    assert terminal("echo $AI_AGENT").text == "openhands"
 
 
 # Trouble
