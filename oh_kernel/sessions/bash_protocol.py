@@ -18,6 +18,9 @@ _RECORD_MAX_BYTES = 262_144
 
 # What bash runs when it is about to read a command.
 _PROMPT = '{ __oh_prompt "$?"; } >/dev/null 2>&1'
+# A prompt that prints nothing. An empty one would tell a ~/.bashrc that is sourced later that there
+# is nobody to prompt: many begin with `[ -z "$PS1" ] && return`.
+_PS1 = r"\[\]"
 
 # Sourced by the rc file, and again when a record is missed. The functions have to work under
 # `set -u`, `set -x`, traps, aliases, `exec >file` and read-only variables: hence the builtins,
@@ -42,13 +45,13 @@ __oh_drain() {
 }
 __oh_rearm() {
   [[ $# == 0 && ${PROMPT_COMMAND-} == @PROMPT@ && $- != *e* && ! -o vi && ! -o emacs &&
-    -z ${PROMPT_COMMAND@a}${PS1-}${PS2-}${TMOUT-} ]] && \builtin return "$__oh_status"
+    ${PS1-} == @PS1@ && -z ${PROMPT_COMMAND@a}${PS2-}${TMOUT-} ]] && \builtin return "$__oh_status"
   \builtin local "e=$__oh_status"
   \builtin set +e +o vi +o emacs
   \builtin unset -v TMOUT PROMPT_COMMAND "$@"
   \builtin printf -v PROMPT_COMMAND %s @PROMPT@
   \builtin export -n PROMPT_COMMAND
-  \builtin printf -v PS1 %s ''
+  \builtin printf -v PS1 %s @PS1@
   \builtin printf -v PS2 %s ''
   [[ $PROMPT_COMMAND == @PROMPT@ ]] || __oh_prompt "$e" foreign
   \builtin return "$e"
@@ -121,7 +124,7 @@ def setup_text(token: str) -> bytes:
     # Escaped, the token is nowhere in what bash shows of its functions (`set`, `declare -f`).
     escaped = "".join(f"\\{ord(char):03o}" for char in token)
     record = rf"\036{escaped}%s" + rf"\035{escaped}%s" * 6 + rf"\037{escaped}"
-    text = _SETUP.replace("@PROMPT@", shlex.quote(_PROMPT))
+    text = _SETUP.replace("@PROMPT@", shlex.quote(_PROMPT)).replace("@PS1@", shlex.quote(_PS1))
     return text.replace("@RECORD@", shlex.quote(record)).encode()
 
 

@@ -530,6 +530,15 @@ def test_commands_that_unset_every_function_end(tmp_path: Path, handover: Handov
     play(scenario, tmp_path, handover=handover)
 
 
+def test_bashrc_for_shells_with_a_prompt_can_be_sourced_again(tmp_path: Path) -> None:
+    async def scenario(session: BashSession) -> None:
+        (tmp_path / "rc").write_text('[ -z "$PS1" ] && return\nADDED=yes\n')
+        done = await run(session, 'source ./rc; echo "[$ADDED]"')
+        assert done.text == "[yes]\n"
+
+    play(scenario, tmp_path)
+
+
 def test_shell_that_stops_itself_goes_on(tmp_path: Path, handover: Handover) -> None:
     async def scenario(session: BashSession) -> None:
         done = await run(session, "kill -STOP $$; echo woken; (exit 5)")
