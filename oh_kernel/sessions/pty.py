@@ -136,7 +136,7 @@ class PtyProcess:
         """Hang up, wait a little, then kill whatever is left of the session."""
         if self._gone:
             return
-        members = _session(self.pid)
+        members = self._members()
         for pid in members:
             _signal(pid, signal.SIGHUP)
             _signal(pid, signal.SIGCONT)  # a stopped job gets the hang-up only when it goes on
@@ -149,11 +149,17 @@ class PtyProcess:
         """Kill the session at once and give back the terminal."""
         if self._gone:
             return
-        for pid in _session(self.pid):
+        for pid in self._members():
             _signal(pid, signal.SIGKILL)
         self._stop_reading()
         self._spawned.close(force=True)
         self._gone = True
+
+    def _members(self) -> set[int]:
+        """What is left of the session; nothing once its number belongs to another process."""
+        if self.exit_status is not None and _state(self.pid):
+            return set()
+        return _session(self.pid)
 
     def _read(self) -> None:
         try:
