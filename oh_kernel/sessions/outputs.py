@@ -140,6 +140,7 @@ class StreamTap:
         self._usual = usual or stream.write
         self._watcher = getattr(stream, "watch_fd_thread", None)
         self._pid = os.getpid()
+        self._is_awaited = False
         self._has_arrived = threading.Event()
 
     def installed(self) -> AbstractContextManager[None]:
@@ -150,15 +151,18 @@ class StreamTap:
             # A forked child: its memory is a copy, but its standard output is read by the parent.
             return os.write(_NUMBERS[self._name], text.encode(errors="replace"))
         from_child = threading.current_thread() is self._watcher
-        if from_child and text.endswith(_SENTINEL):
+        if from_child and self._is_awaited and _SENTINEL in text:
+            self._is_awaited = False
             self._has_arrived.set()
-            text = text.removesuffix(_SENTINEL)
+            before, _, behind = text.rpartition(_SENTINEL)
+            text = before + behind  # of a child that goes on in the background
         if self._outputs.write(self._name, text, from_child=from_child):
             return len(text)
         return self._usual(text)
 
     def send_sentinel(self) -> None:
         if self._watcher is not None:
+            self._is_awaited = True
             os.write(_NUMBERS[self._name], _SENTINEL.encode())
 
     def await_sentinel(self) -> None:
