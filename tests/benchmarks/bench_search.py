@@ -1,6 +1,6 @@
 """How fast are glob and grep over 20,000 files, beside `find` and `rg` in the same run?
 
-Each figure is a median, and in brackets how many times the tool of the system it is.
+Each figure is a median and the best, and how many times the tool of the system both are.
 usage: python tests/benchmarks/bench_search.py [-n 15] [FOLDER]     FOLDER keeps the tree
 """
 
@@ -36,7 +36,7 @@ def make_tree(folder: Path) -> Path:
     return tree
 
 
-def medians(ways: dict[str, Callable[[], object]], rounds: int) -> dict[str, float]:
+def measured(ways: dict[str, Callable[[], object]], rounds: int) -> dict[str, list[float]]:
     """Milliseconds of each way; they take turns, so that a noisy machine disturbs all alike."""
     taken: dict[str, list[float]] = {name: [] for name in ways}
     for number in range(rounds + 1):
@@ -45,7 +45,7 @@ def medians(ways: dict[str, Callable[[], object]], rounds: int) -> dict[str, flo
             way()
             if number:
                 taken[name].append((time.perf_counter() - began) * 1e3)
-    return {name: statistics.median(ms) for name, ms in taken.items()}
+    return taken
 
 
 def shell(command: str) -> Callable[[], object]:
@@ -60,7 +60,7 @@ def searches(tree: Path) -> dict[str, dict[str, Callable[[], object]]]:
     python = GrepExecutor(workspace=tree, backend="python")
     found = {
         "glob **/*.py": {
-            "find | sort": shell(f"find {place} -name '*.py' -printf '%T@ %p\\0' | sort -zrn"),
+            "find, sort": shell(f"find {place} -name '*.py' -printf '%T@ %p\\0' | sort -zrn"),
             "glob": lambda: glob(GlobAction(pattern="**/*.py")),
         }
     }
@@ -82,13 +82,15 @@ def main() -> None:
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as made, on_search_path():
         tree = make_tree(options.folder or Path(made))
+        print("| work | how | median ms | best ms | x median | x best |")
+        print("|---|---|---|---|---|---|")
         for what, ways in searches(tree).items():
-            ms = medians(ways, options.n)
-            base = next(iter(ms.values()))
-            row = ", ".join(
-                f"{name} {took:.0f} ms ({took / base:.2f})" for name, took in ms.items()
-            )
-            print(f"{what:20} {row}", flush=True)
+            taken = measured(ways, options.n)
+            first, *_ = taken.values()
+            for name, ms in taken.items():
+                median, best = statistics.median(ms), min(ms)
+                times = f"{median / statistics.median(first):.2f} | {best / min(first):.2f}"
+                print(f"| {what} | {name} | {median:.0f} | {best:.0f} | {times} |", flush=True)
 
 
 if __name__ == "__main__":
