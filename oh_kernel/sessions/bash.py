@@ -116,6 +116,7 @@ class BashSession:
         self._prompt = b""
         self._typed = False
         self._interrupted = False
+        self._closing = False
         self._discarding = False
         self._suspected = False
         self._healed_at = 0.0
@@ -176,22 +177,23 @@ class BashSession:
         on_output: Callable[[str], None] | None = None,
     ) -> Outcome:
         """Wait until the command ends, says nothing for `quiet_s`, or `timeout_s` have passed."""
-        assert self._ended is not None, "nothing was started"
+        ended = self._ended
+        assert ended is not None, "nothing was started"
         now = asyncio.get_running_loop().time
         self._last_output = now()
         deadline = _FOREVER if timeout_s is None else now() + timeout_s
         quiet_s = _FOREVER if quiet_s is None else quiet_s
         self._on_output = on_output
         try:
-            while not self._ended.done():
+            while not ended.done():
                 if (left := deadline - now()) <= 0:
                     return self._outcome("timeout")
                 if (patience := self._last_output + quiet_s - now()) <= 0:
                     return self._outcome("quiet")
                 await self._until_end(min(left, patience, _LOOK_S))
-                if not self._ended.done():
+                if not ended.done():
                     await self._look_after_shell()
-            record = self._ended.result()
+            record = ended.result()
             return self._outcome("finished", record) if record else await self._died()
         finally:
             self._on_output = None
@@ -330,6 +332,7 @@ class BashSession:
 
     async def _end_shell(self) -> None:
         if self._pty is not None:
+            self._closing = True
             await self._pty.end()
         self._forget_shell()
 
@@ -339,7 +342,7 @@ class BashSession:
         self._end()
         self._files = self._pty = self._record = self._ended = None
         self._output.forget()
-        self._typed = self._interrupted = False
+        self._typed = self._interrupted = self._closing = False
         self._synced = None
         self._prompt = b""
 
@@ -487,7 +490,8 @@ class BashSession:
     # What came of it
 
     async def _died(self) -> Outcome:
-        assert self._pty is not None
+        if self._pty is None or self._closing:  # by another call, so nobody wants a new one
+            raise SessionError("The shell was closed while the command was running.")
         if self._healings > _HEALING_TRIES and self._pty.exit_status is None:
             outcome = self._outcome("lost", replaced="The shell no longer says when commands end.")
         else:

@@ -164,11 +164,17 @@ class TerminalExecutor(ToolExecutor[TerminalAction, TerminalObservation]):
         self._secrets = secrets
         self._session = BashSession(self.workspace, output_folder=output_folder)
         self._end_untold = False
+        # A conversation holds back calls by what they name; those made by hand come here at once.
+        self._turn = asyncio.Lock()
 
     async def run(self, action: TerminalAction, context: ToolContext) -> TerminalObservation:
         """Run, read on, type or reset, as `action` asks."""
         if refusal := await self._refusal(action):
             return _error(refusal, action.command)
+        async with self._turn:
+            return await self._in_turn(action, context)
+
+    async def _in_turn(self, action: TerminalAction, context: ToolContext) -> TerminalObservation:
         try:
             return await self._carry_out(action, context)
         except SessionError as error:

@@ -6,6 +6,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -339,3 +340,22 @@ def test_death_between_calls_is_told_with_its_signal(terminal: Call) -> None:
     done = terminal("echo next")
     assert done.text.startswith("[The shell had ended with exit code 137 (SIGKILL). A new one was")
     assert done.text.endswith("\nnext")
+
+
+def test_calls_from_several_threads_come_one_after_the_other(terminal: Call) -> None:
+    with ThreadPoolExecutor(4) as threads:
+        answers = threads.map(terminal, [f"echo a{n}; sleep 0.1; echo b{n}" for n in range(4)])
+        assert [answer.text for answer in answers] == [f"a{n}\nb{n}" for n in range(4)]
+
+
+def test_closing_during_a_call_ends_it_and_starts_no_shell(
+    terminal: Call, executors: list[TerminalExecutor], tmp_path: Path
+) -> None:
+    with ThreadPoolExecutor(1) as threads:
+        call = threads.submit(terminal, "touch begun; sleep 6263", timeout=60)
+        until((tmp_path / "begun").exists)
+        executors[0].close()
+        answer = call.result(timeout=20)
+    assert answer.is_error
+    assert answer.text == "The shell was closed while the command was running."
+    assert "bash" not in [child.name() for child in psutil.Process().children()]
