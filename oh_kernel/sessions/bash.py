@@ -217,7 +217,8 @@ class BashSession:
         assert self._pty is not None, "nothing was started"
         self._typed = True
         self._interrupted = self._interrupted or any(key in data for key in b"\x03\x1c")
-        return await self._pty.write(data)
+        dropped = self._pty.dropped(data)
+        return await self._pty.write(data) - dropped
 
     async def interrupt(self, grace_s: float = 1.0) -> Outcome:
         """C-c for the running command; what came of it within `grace_s`."""

@@ -19,6 +19,8 @@ _HANGUP_GRACE_S = 0.5
 _REAP_S = 1.0
 _POLL_S = 0.005
 _STREAM_READ = "0x400"
+LINE_MAX_BYTES = 4095
+"""What Linux keeps of a line for a program that reads lines; it drops the rest of it."""
 _SHELLS = ("bash", "sh", "dash", "ash", "ksh", "mksh", "zsh", "fish")
 _WITH_VALUE = ("--rcfile", "--init-file", "-o", "+o", "-O", "+O")
 
@@ -108,6 +110,12 @@ class PtyProcess:
             except OSError:  # the other side is gone; the reader sees that too
                 break
         return sent
+
+    def dropped(self, data: bytes) -> int:
+        """How many bytes of `data` no program will see, were it typed now."""
+        if not termios.tcgetattr(self._fd)[3] & termios.ICANON:
+            return 0
+        return sum(max(0, len(line) - LINE_MAX_BYTES) for line in re.split(rb"[\r\n]", data))
 
     async def interrupt(self) -> None:
         """C-c for the foreground job, or its signal where C-c is read as a plain character."""

@@ -22,6 +22,7 @@ from oh_kernel.events.content import Content, joined_text
 from oh_kernel.loop import on_agent_thread, run_blocking
 from oh_kernel.sessions.bash import BashSession, Outcome
 from oh_kernel.sessions.capture import Capture
+from oh_kernel.sessions.pty import LINE_MAX_BYTES
 from oh_kernel.tools.base import Tool, ToolContext, ToolExecutor, clip
 from oh_kernel.tools.terminal_keys import control_letter, key_bytes
 from oh_kernel.tools.terminal_refusals import (
@@ -57,6 +58,10 @@ _LOST = (
 _NEW_SHELL = (
     "A new one was started in {folder}: the directory, variables and background jobs of the old "
     "one are gone."
+)
+_TYPED_IN_PART = (
+    "[Only {} of {} bytes were taken: the command does not read them, or it reads lines, of which "
+    f"{LINE_MAX_BYTES} bytes can be typed. Use a file.]\n"
 )
 _NO_SHELL = "Its directory, variables and jobs are gone, and no new one could be started."
 
@@ -271,12 +276,11 @@ class TerminalExecutor(ToolExecutor[TerminalAction, TerminalObservation]):
             return _error(f"{prefix}No previous running command to interact with.", None)
         data = key_bytes(action.command)
         taken = await self._session.type(data)
-        note = ""
-        if letter := control_letter(action.command):
-            note = f" CTRL+{letter} was sent."
-        if taken < len(data):
-            note = f" Only {taken} of {len(data)} bytes were taken: the command does not read them."
-        return self._observe(await self._follow(action, context), action, note=note)
+        letter = control_letter(action.command)
+        note = f" CTRL+{letter} was sent." if letter else ""
+        prefix = _TYPED_IN_PART.format(taken, len(data)) if taken < len(data) else ""
+        outcome = await self._follow(action, context)
+        return self._observe(outcome, action, prefix=prefix, note=note)
 
     async def _refuse_while_busy(self, action: TerminalAction) -> TerminalObservation:
         outcome = await self._session.follow(timeout_s=0)

@@ -359,3 +359,13 @@ def test_closing_during_a_call_ends_it_and_starts_no_shell(
     assert answer.is_error
     assert answer.text == "The shell was closed while the command was running."
     assert "bash" not in [child.name() for child in psutil.Process().children()]
+
+
+def test_a_line_too_long_to_be_typed_is_not_cut_silently(terminal: Call) -> None:
+    terminal("read line; echo ${#line}", timeout=0.5)
+    answer = terminal("z" * 5000, is_input=True)
+    assert answer.text.startswith("[Only 4096 of 5001 bytes were taken: ")
+    assert answer.text.endswith("\n4095")
+    terminal("read line; echo ${#line}", timeout=0.5)
+    answer = terminal("z" * 4095, is_input=True)
+    assert answer.text == "4095"
