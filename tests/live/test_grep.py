@@ -77,7 +77,7 @@ def test_says_that_nothing_was_found(grep: Grep, tmp_path: Path) -> None:
 
 def test_refuses_what_cannot_be_searched(grep: Grep, tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
-    for path in ("missing", "pipe"):
+    for path in ("missing", "pipe", "long" * 1000):
         answer = grep("x", path=path)
         assert answer.is_error
         assert answer.text == f"Search path '{tmp_path}/{path}' is not a valid directory"
