@@ -49,9 +49,13 @@ def seconds_taken(kernel: AgentKernel, number: int) -> float:
 
 
 def begin_swallowing(kernel: AgentKernel) -> str:
-    """Start the cell whose code answers no interrupt, and wait for the result of the call."""
+    """Start the cell whose code answers no interrupt, and wait until the agent is done with it.
+
+    An interrupt that comes before stops the agent too, and its script then goes on otherwise.
+    """
     cell = kernel.kernel.start("%%openhands\ngo")
     kernel.server.wait_for_requests(2)
+    wait_until(lambda: getattr(kernel.events()[-1], "value", None) == "finished")
     [result] = results_of(kernel.events()).values()
     assert isinstance(result, ObservationEvent)
     assert result.observation.is_error
