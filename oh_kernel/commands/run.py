@@ -57,7 +57,8 @@ def do_task(arguments: argparse.Namespace, make_llm: MakeLLM | None = None) -> i
     with ended_like_interrupts():
         if not arguments.json:
             output = Output(sys.stdout)
-            return _told(output, _turn(task, settings, make_llm, ConsoleTranscript(output)))
+            console = ConsoleTranscript(output, workspace=settings.workspace)
+            return _told(output, _turn(task, settings, make_llm, console))
         with only_ours() as stream:
             output = Output(stream)
             return _told(output, _turn(task, settings, make_llm, JsonLines(output)))
@@ -102,7 +103,7 @@ def _turn(task: str, settings: Settings, make_llm: MakeLLM | None, listener: Lis
 def _report(conversation: Conversation) -> None:
     refused = sum(isinstance(event, UserRejectObservation) for event in conversation.events)
     if refused:
-        calls = "1 call was" if refused == 1 else f"{refused} calls were"
-        print(f"oh-kernel: {calls} refused, as nobody could confirm them", file=sys.stderr)
+        calls, them = ("1 call was", "it") if refused == 1 else (f"{refused} calls were", "them")
+        print(f"oh-kernel: {calls} refused, as nobody could confirm {them}", file=sys.stderr)
     for call in conversation.waiting_calls:
         print(f"oh-kernel: {call.tool_name} waits for a confirmation", file=sys.stderr)

@@ -37,6 +37,8 @@ class Limits:
 
     lines: int
     chars: int
+    diff_lines: int | None = None
+    """Lines for all diffs of a call; None means as many as any text has."""
 
     def clip(self, text: str) -> Clipped:
         return clip(text, max_lines=self.lines, max_chars=self.chars)
@@ -161,7 +163,8 @@ def _outcome(call: Call, limits: Limits) -> Rendered:
         tasks = render_checklist(call.tasks)
         return replace(tasks, markdown="", text="") if call.superseded else tasks
     if call.diffs:
-        changes = [render_diff(diff, limits.lines // len(call.diffs)) for diff in call.diffs]
+        lines = limits.lines if limits.diff_lines is None else limits.diff_lines
+        changes = [render_diff(diff, lines // len(call.diffs)) for diff in call.diffs]
         named = zip(call.diffs, changes, strict=True)
         return joined([replace(each, html=_remark(diff.path) + each.html) for diff, each in named])
     pictures = f"({call.images} image{'s' if call.images > 1 else ''})" if call.images else ""

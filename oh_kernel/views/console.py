@@ -13,7 +13,8 @@ from oh_kernel.views.escape import printable
 from oh_kernel.views.static import footer
 from oh_kernel.views.turn import Block, Notice, Saying, Turn
 
-_SHORT = Limits(lines=12, chars=1_200)
+# Of a diff the middle matters, which is what would be left out of it.
+_SHORT = Limits(lines=12, chars=1_200, diff_lines=60)
 
 
 class TextStream(Protocol):

@@ -10,6 +10,7 @@ import threading
 import time
 import uuid
 from concurrent.futures import Future
+from dataclasses import dataclass
 from pathlib import PurePath
 from typing import Protocol
 
@@ -17,11 +18,12 @@ from oh_kernel.conversation.log import Passing
 from oh_kernel.events import Event
 from oh_kernel.loop import spawn
 from oh_kernel.views.blocks import NOTHING
+from oh_kernel.views.calls import Call
 from oh_kernel.views.live import LiveTurn
 from oh_kernel.views.rendered import Rendered
 from oh_kernel.views.static import MAX_SAVED_CHARS, fitting, footer, framed
 from oh_kernel.views.status import status_line
-from oh_kernel.views.turn import Notice, Turn
+from oh_kernel.views.turn import Block, Notice, Turn
 
 UPDATE_INTERVAL_S = 0.1
 HEARTBEAT_S = 1.0
@@ -38,6 +40,16 @@ class Publish(Protocol):
     """Shows a bundle of MIME data, or with `update` replaces what has this display id."""
 
     def __call__(self, data: dict[str, str], *, display_id: str, update: bool) -> None: ...
+
+
+@dataclass(frozen=True)
+class _Area:
+    """An area that has ended: where it stands, which blocks it shows, how long it may be."""
+
+    display_id: str
+    first: int
+    stop: int
+    max_chars: int
 
 
 class Transcript:
@@ -67,6 +79,7 @@ class Transcript:
         self._display_id = display_id  # of the live area; "" while there is none
         self._split = False  # the live area is to end as soon as it can
         self._first_block = 0  # where the live area begins in the turn's blocks
+        self._listing: _Area | None = None  # the ended area whose list of tasks stands open
         self._drawn_at = 0.0
         self._changed = False
         self._closed = False
@@ -86,6 +99,7 @@ class Transcript:
             if self._closed:
                 return
             self._live.event(event)
+            self._fold_list()
             self._split = self._split or self._is_long()
             self._settle()
             self._mark_changed()
@@ -172,8 +186,21 @@ class Transcript:
         content = framed(fitting(blocks[self._first_block :], max_chars=max_chars), foot)
         self._room -= len(content)
         self._show(content)
+        if any(map(_is_open_list, blocks[self._first_block :])):
+            self._listing = _Area(self._display_id, self._first_block, len(blocks), max_chars)
         self._first_block = len(blocks)
         self._display_id = ""
+
+    def _fold_list(self) -> None:
+        """Shows an ended area anew when its list of tasks is no longer the last."""
+        area = self._listing
+        if area is None:
+            return
+        blocks = self._live.turn.blocks[area.first : area.stop]
+        if not any(map(_is_open_list, blocks)):
+            self._listing = None
+            content = framed(fitting(blocks, max_chars=area.max_chars))
+            self._publish(content.bundle(), display_id=area.display_id, update=True)
 
     def _show(self, rendered: Rendered) -> None:
         update = bool(self._display_id)
@@ -184,3 +211,7 @@ class Transcript:
 
     def _is_long(self) -> bool:
         return len(self._live.turn.blocks) - self._first_block >= _AREA_BLOCKS
+
+
+def _is_open_list(block: Block) -> bool:
+    return isinstance(block, Call) and block.shows_tasks and not block.superseded

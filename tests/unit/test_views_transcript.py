@@ -11,7 +11,7 @@ from collections.abc import Callable
 import pytest
 
 from oh_kernel.conversation.log import ToolOutput
-from oh_kernel.events import PauseEvent
+from oh_kernel.events import Event, PauseEvent
 from oh_kernel.llm.base import ReasoningDelta, RetryNotice, TextDelta, ToolCallDelta
 from oh_kernel.loop import spawn
 from oh_kernel.views.console import ConsoleTranscript
@@ -254,3 +254,42 @@ def test_the_transcript_takes_over_a_display_that_stands_there() -> None:
     transcript.close()
     (text,) = notebook.texts()
     assert text.startswith("Said once.") and "Done." in text
+
+
+def planned(status: str) -> list[Event]:
+    tasks = [{"title": "Read", "status": status}]
+    call = action("task_tracker", {"command": "plan", "task_list": tasks})
+    return [call, observed(call, "updated", command="plan", task_list=tasks)]
+
+
+def test_a_list_of_tasks_in_an_ended_area_is_folded_when_a_later_one_comes() -> None:
+    notebook = Notebook()
+    transcript = Transcript(notebook.publish)
+    for event in planned("in_progress"):
+        transcript.event(event)
+    transcript.segment()
+    (only_area,) = (data["text/html"] for data in notebook.outputs.values())
+    assert " open>" in only_area
+    for event in planned("done"):
+        transcript.event(event)
+    transcript.event(finished())
+    transcript.close()
+    first_area, last_area = (data["text/html"] for data in notebook.outputs.values())
+    assert " open>" not in first_area and " open>" in last_area
+
+
+def test_the_console_shows_what_changed_in_every_file_of_a_patch() -> None:
+    stream = io.StringIO()
+    console = ConsoleTranscript(stream)
+    call = action("apply_patch", {"patch": "*** Begin Patch\n*** End Patch"})
+    after = "\nsame" * 9
+    changes = {
+        name: {"type": "update", "old_content": f"old {name}{after}", "new_content": name + after}
+        for name in ("a.py", "b.py", "c.py")
+    }
+    console.event(call)
+    console.event(observed(call, "Done!", message="Done!", commit={"changes": changes}))
+    console.close()
+    text = stream.getvalue()
+    assert all(f"-old {name}\n+{name}\n" in text for name in changes)
+    assert "left out" not in text
