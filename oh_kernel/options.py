@@ -110,8 +110,8 @@ OPTIONS = (
         "tools",
         str,
         "auto",
-        "the tools that the model is given: a preset, a list of their names, or what suits it",
-        metavar="PRESET|TOOL,...",
+        "the tools that the model is given: auto, default, gpt5, gemini, planning, or single tools",
+        metavar="NAME,...",
         per_turn=True,
     ),
     Option(

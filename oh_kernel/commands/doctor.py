@@ -41,6 +41,7 @@ def _findings(*, ask_model: bool) -> Iterator[Finding]:
         yield wrong(error.message, error.remedy)
         return
     yield from _variables()
+    yield from _tools(settings)
     yield _store(settings.store_file)
     yield from _model(settings, ask=ask_model)
 
@@ -59,6 +60,15 @@ def _ours() -> str:
 def _variables() -> Iterator[Finding]:
     for name, meant in misspelt_variables().items():
         yield wrong(f"The variable {name} is not one of ours.", f"Did you mean {meant}?")
+
+
+def _tools(settings: Settings) -> Iterator[Finding]:
+    from oh_kernel.tools.presets import tools_named  # imports the tools that are named
+
+    try:
+        tools_named(settings.tools)
+    except OpenHandsError as error:
+        yield wrong(f"{error.message} ({settings.origin('tools')})", error.remedy)
 
 
 def _store(path: Path) -> Finding:

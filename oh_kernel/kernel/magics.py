@@ -139,11 +139,20 @@ def _config(request: Do, session: NotebookSession, shell: Any) -> object:
             "A key is never typed into a cell, where it is saved with the notebook.",
             remedy="Delete it from this cell and use %openhands login, which asks for it.",
         )
-    session.settings = session.settings.with_(**{option.name: request.value})
+    changed = session.settings.with_(**{option.name: request.value})
+    if option.name == "tools":
+        _refuse_unknown_tools(changed.tools)
+    session.settings = changed
     if options := options_of(shell):
         options.record(option.name, _plain(getattr(session.settings, option.name)))
     text = f"{option.name} = {session.settings.shown(option.name)}, until this kernel ends."
     return text + (_remark(session.settings) if option.name == "model" else "")
+
+
+def _refuse_unknown_tools(wanted: str) -> None:
+    from oh_kernel.tools.presets import tools_named  # imports the tools that are named
+
+    tools_named(wanted)
 
 
 def _remark(settings: Settings) -> str:

@@ -106,8 +106,10 @@ def preset_for(model: str | None) -> str:
 def tool_named(name: str) -> type[Tool]:
     """The tool of this name, whichever preset it is in."""
     if name not in ALL_TOOLS:
+        presets = ", ".join((AUTO, *PRESETS))
         raise SettingsError(
-            f"There is no tool {name!r}.", remedy=f"Choose among: {', '.join(ALL_TOOLS)}."
+            f"There is no tool {name!r}.",
+            remedy=f"Choose among: {', '.join(ALL_TOOLS)}, or the presets {presets}.",
         )
     module = importlib.import_module(f"oh_kernel.tools.{name}")
     tool: type[Tool] = getattr(module, ALL_TOOLS[name])

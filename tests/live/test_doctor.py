@@ -122,3 +122,12 @@ def test_the_model_is_asked_once_on_request(
     code, text = findings(capsys, "--call")
     assert code == 1
     assert "The model does not answer" in text
+
+
+def test_tools_that_are_not_there(
+    kernels: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OPENHANDS_TOOLS", "planing")
+    code, text = findings(capsys)
+    assert code == 1
+    assert "tools='planing' is neither a preset nor a tool. (OPENHANDS_TOOLS)" in text
