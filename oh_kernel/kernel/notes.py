@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import repeat
 
 from oh_kernel.errors import OpenHandsError
 from oh_kernel.views.escape import escape, printable
@@ -41,13 +42,25 @@ class Table:
         return "\n".join([*text, self.caption] if self.caption else text)
 
     def _repr_html_(self) -> str:
-        head = "".join(f"<th>{escape(cell)}</th>" for cell in self.headings)
-        body = "".join(
-            "<tr>" + "".join(f"<td>{escape(str(cell))}</td>" for cell in row) + "</tr>"
-            for row in self.rows
-        )
+        # JupyterLab aligns every table to the right, which suits numbers only.
+        styles = [f"text-align:{self._side(at)};vertical-align:top" for at in self._columns]
+        head = "".join(map(_cell, repeat("th"), styles, self.headings))
+        rows = ["".join(map(_cell, repeat("td"), styles, row)) for row in self.rows]
+        body = "".join(f"<tr>{row}</tr>" for row in rows)
         below = f"<p>{escape(self.caption)}</p>" if self.caption else ""
         return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>{below}"
+
+    @property
+    def _columns(self) -> range:
+        return range(len(self.headings))
+
+    def _side(self, column: int) -> str:
+        cells = [row[column] for row in self.rows]
+        return "right" if cells and all(isinstance(c, int | float) for c in cells) else "left"
+
+
+def _cell(tag: str, style: str, value: object) -> str:
+    return f'<{tag} style="{style}">{escape(str(value))}</{tag}>'
 
 
 def refused(error: OpenHandsError) -> Note:

@@ -149,6 +149,16 @@ def test_config_shows_and_sets(shell: Any) -> None:
     assert session.settings.stream is False
 
 
+@pytest.mark.parametrize("wanted", ["planing", "auto,grepp"])
+def test_config_refuses_tools_that_are_not_there(wanted: str) -> None:
+    session = WrittenDown(model="openai:a")
+    with pytest.raises(SettingsError, match="default, gpt5, gemini, planning"):
+        run(ask(session, f"config tools={wanted}"))
+    assert session.settings.tools == "auto"
+    run(ask(session, "config tools=auto,grep"))
+    assert session.settings.tools == "auto,grep"
+
+
 @pytest.mark.parametrize(
     ("model", "nearest"), [("opnai:gpt-6-luna", "openai"), ("antropic/c", "anthropic")]
 )
@@ -207,8 +217,11 @@ def test_percent_config_reaches_the_settings(shell: Any) -> None:
     assert "api_key" not in options.trait_names()
 
 
-def test_login_stores_the_key_for_the_next_turn(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_login_stores_the_key_for_the_next_turn(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     """A kernel asks its front end in the same way: by a `getpass` of its own while a cell runs."""
+    monkeypatch.setenv("HOME", str(tmp_path))  # for other tests there is no key
     monkeypatch.setattr(getpass, "getpass", lambda prompt: " sk-typed \n")
     session = WrittenDown(model="openai:a")
     note = run(ask(session, "login"))
@@ -235,6 +248,11 @@ def test_what_a_session_returns_is_shown() -> None:
     assert isinstance(rows, Table)
     assert repr(rows) == "id   title\nc1   <b>\nc22"
     assert "<b>" not in rows._repr_html_()
+
+
+def test_a_table_has_text_on_the_left_and_numbers_on_the_right() -> None:
+    shown = Table(("id", "events"), [("c1", 3), ("c22", 11)])._repr_html_()
+    assert shown.count("text-align:left") == shown.count("text-align:right") == 3
 
 
 def test_errors_are_one_line_with_the_remedy() -> None:
