@@ -6,7 +6,7 @@ from pathlib import PurePath
 from oh_kernel.conversation.confirmation import Decision, Question, run_text
 from oh_kernel.events import FileEdit, SecurityRisk
 from oh_kernel.tools.base import Preview
-from oh_kernel.views.calls import diff_of
+from oh_kernel.views.calls import call_of, diff_of
 from oh_kernel.views.diff import Diff, render_diff
 from oh_kernel.views.escape import clip, one_line, printable
 
@@ -39,10 +39,10 @@ def reasons(question: Question) -> list[str]:
 
 
 def code(question: Question) -> str:
-    """The command or code that would run, "" for an edit."""
+    """The command or code that would run, or what else the tool is asked; "" for an edit."""
     if question.previews or question.call.action is None:
         return ""
-    return run_text(question.call.action) or question.call.tool_call.arguments
+    return call_of(question.call).code
 
 
 def previews(question: Question, workspace: PurePath | None = None) -> list[Diff]:

@@ -83,3 +83,13 @@ def test_a_long_command_is_shortened_in_the_question_only() -> None:
     question = Question(call, SecurityRisk.MEDIUM)
     assert "lines left out" in approval.question_text(question)
     assert approval.code(question) == "x = 1\n" * 500
+
+
+def test_the_question_about_any_other_call_shows_all_that_is_asked() -> None:
+    call = action("grep", {"pattern": "password", "path": "/w/lib"})
+    text = approval.question_text(Question(call, SecurityRisk.UNKNOWN, ()))
+    assert "The agent wants to run: grep /w/lib" in text
+    assert '"pattern": "password"' in text
+    tasks = [{"title": "Read the data"}]
+    call = action("task_tracker", {"command": "plan", "task_list": tasks})
+    assert "Read the data" in approval.code(Question(call, SecurityRisk.UNKNOWN, ()))
