@@ -21,7 +21,8 @@ class Note:
 
     def _repr_html_(self) -> str:
         colour = STATE_COLOURS["failed"] if self.is_error else ""
-        return f'<pre style="{PRE};{colour}">{escape(self.text)}</pre>'
+        # Not scrolled, as output of tools is: half of the usage would go unseen.
+        return f'<pre style="{PRE};max-height:none;{colour}">{escape(self.text)}</pre>'
 
 
 @dataclass(frozen=True, repr=False)

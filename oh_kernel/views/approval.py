@@ -7,6 +7,7 @@ from oh_kernel.conversation.confirmation import Decision, Question, run_text
 from oh_kernel.events import FileEdit, SecurityRisk
 from oh_kernel.tools.base import Preview
 from oh_kernel.views.calls import call_of, diff_of
+from oh_kernel.views.checklist import render_checklist
 from oh_kernel.views.diff import Diff, render_diff
 from oh_kernel.views.escape import clip, one_line, printable
 
@@ -42,7 +43,8 @@ def code(question: Question) -> str:
     """The command or code that would run, or what else the tool is asked; "" for an edit."""
     if question.previews or question.call.action is None:
         return ""
-    return call_of(question.call).code
+    call = call_of(question.call)
+    return render_checklist(call.tasks).text if call.tasks else call.code
 
 
 def previews(question: Question, workspace: PurePath | None = None) -> list[Diff]:

@@ -92,4 +92,4 @@ def test_the_question_about_any_other_call_shows_all_that_is_asked() -> None:
     assert '"pattern": "password"' in text
     tasks = [{"title": "Read the data"}]
     call = action("task_tracker", {"command": "plan", "task_list": tasks})
-    assert "Read the data" in approval.code(Question(call, SecurityRisk.UNKNOWN, ()))
+    assert approval.code(Question(call, SecurityRisk.UNKNOWN, ())) == "[ ] Read the data"
