@@ -52,6 +52,7 @@ def action(tool: str, arguments: dict[str, Any], *, thought: str = "", **more: A
 
 
 def observed(call: ActionEvent, text: str, **fields: Any) -> ObservationEvent:
+    """The result of the call, at once: however slow the machine, no duration is shown."""
     kind = f"{type_stem(call)}Observation"
     content = [{"type": "text", "text": text}]
     return ObservationEvent(
@@ -59,6 +60,7 @@ def observed(call: ActionEvent, text: str, **fields: Any) -> ObservationEvent:
         action_id=call.id,
         tool_name=call.tool_name,
         tool_call_id=call.tool_call_id,
+        timestamp=call.timestamp,
     )
 
 
