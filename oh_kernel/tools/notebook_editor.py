@@ -17,9 +17,9 @@ from agentskills.disk import resolved
 from agentskills.editing import FileText, printable
 from agentskills.errors import EditingError, FileExists, FileMissing
 from oh_kernel.events import Action, ImageContent, Observation, ToolAnnotations
-from oh_kernel.tools.base import Preview, Tool, ToolContext, ToolExecutor, clip
-from oh_kernel.tools.changes import Step
-from oh_kernel.tools.files import Files
+from oh_kernel.tools.base import Preview, Tool, ToolContext, clip
+from oh_kernel.tools.file_tool import FileToolExecutor, is_there, lock_keys
+from oh_kernel.tools.files import Files, Step
 from oh_kernel.tools.live_notebook import CannotShare, live_notebook
 from oh_kernel.tools.notebook_answers import (
     CANNOT_SHARE,
@@ -38,6 +38,7 @@ from oh_kernel.tools.notebook_answers import (
 from oh_kernel.tools.notebook_format import (
     POINTER,
     NotANotebook,
+    is_notebook,
     new_notebook,
     read_notebook,
 )
@@ -121,7 +122,7 @@ class OwnNotebook(Protocol):
         """Have a new cell stand below the running one; False if no front end shows it."""
 
 
-class NotebookEditorExecutor(ToolExecutor[NotebookEditorAction, NotebookEditorObservation]):
+class NotebookEditorExecutor(FileToolExecutor[NotebookEditorAction, NotebookEditorObservation]):
     """Views and edits notebooks. Used on the agent thread.
 
     `own` is the notebook that the kernel serves. Running servers are looked up in `runtime`, by
@@ -137,16 +138,12 @@ class NotebookEditorExecutor(ToolExecutor[NotebookEditorAction, NotebookEditorOb
         own: OwnNotebook | None = None,
         runtime: Path | None = None,
     ) -> None:
-        super().__init__(workspace)
-        self.files = files or Files(workspace, allowed_folders=allowed_folders)
+        super().__init__(workspace, files=files, allowed_folders=allowed_folders)
         self._own = own
         self._runtime = runtime
 
     def resources(self, action: NotebookEditorAction) -> tuple[str, ...]:
-        try:
-            return (f"file:{resolved(self.files.locate(action.path))}",)
-        except EditingError:
-            return ()  # no file can have this path
+        return lock_keys([self.files.locate(action.path)])
 
     async def run(
         self, action: NotebookEditorAction, context: ToolContext
@@ -196,7 +193,7 @@ class NotebookEditorExecutor(ToolExecutor[NotebookEditorAction, NotebookEditorOb
     async def _carried_out(
         self, action: NotebookEditorAction, path: Path
     ) -> NotebookEditorObservation:
-        if path.suffix.lower() != ".ipynb":
+        if not is_notebook(path):
             raise CannotEdit(f"{path} is no .ipynb file. Use the tools for text files.")
         if action.command == "suggest":
             return await self._suggested(action, path)
@@ -226,7 +223,7 @@ class NotebookEditorExecutor(ToolExecutor[NotebookEditorAction, NotebookEditorOb
         return own is not None and resolved(own) == resolved(path)
 
     def _created(self, action: NotebookEditorAction, path: Path) -> NotebookEditorObservation:
-        if os.path.lexists(path):
+        if is_there(path):
             raise FileExists(path)
         data = new_notebook(action.cell_type or "code", action.source or "")
         self.files.carry_out([Step(path, None, FileText.from_bytes(path, data))])
