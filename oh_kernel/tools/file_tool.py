@@ -50,10 +50,7 @@ def lock_keys(paths: Sequence[Path]) -> tuple[str, ...]:
 
 def is_there(path: Path) -> bool:
     """Whether something has this path, be it a link that leads nowhere."""
-    try:
-        return os.path.lexists(path)
-    except ValueError:  # a NUL
-        return False
+    return os.path.lexists(path)
 
 
 def text_of(file: FileText | None) -> str | None:
