@@ -5,11 +5,11 @@ command, a cell), a change counts as the agent's own. The conversation says when
 end; without that, every change is somebody else's.
 """
 
-import hashlib
 from collections import OrderedDict
 from dataclasses import dataclass
 from pathlib import Path
 
+from agentskills.edit_history import digest
 from agentskills.editing import FileText
 from agentskills.errors import EditingError
 from agentskills.unified import unified_diff
@@ -39,7 +39,7 @@ class Sight:
         """Whether the file still holds what was seen."""
         if self.content is not None:
             return self.content == content
-        return self.digest == _digest(content)
+        return self.digest == digest(content)
 
 
 @dataclass(frozen=True)
@@ -106,7 +106,7 @@ class SeenFiles:
                 return
             if sight.content is not None:
                 held -= len(sight.content)
-                sight.digest, sight.content = _digest(sight.content), None
+                sight.digest, sight.content = digest(sight.content), None
 
 
 def stamp_of(path: Path) -> Stamp:
@@ -136,7 +136,3 @@ def _diff(path: Path, old: bytes | None, new: bytes) -> str:
     if len(diff) > MAX_DIFF_CHARS:
         return diff[:MAX_DIFF_CHARS] + "\n(More changed than is shown here. View the file.)"
     return diff or "(Only the encoding or the line endings changed.)"
-
-
-def _digest(content: bytes) -> bytes:
-    return hashlib.sha256(content).digest()
