@@ -14,8 +14,8 @@ from oh_kernel.events import Action, FileEdit, Observation, ToolAnnotations
 from oh_kernel.events.base import Wire
 from oh_kernel.tools.base import Preview, Tool, ToolContext, clip
 from oh_kernel.tools.file_answers import MAX_CHARS
-from oh_kernel.tools.file_tool import FileToolExecutor, is_there, lock_keys, text_of
-from oh_kernel.tools.files import Step
+from oh_kernel.tools.file_tool import FileToolExecutor, is_there, lock_keys
+from oh_kernel.tools.files import Step, text_of
 from oh_kernel.tools.patch_grammar import (
     AddFile,
     DeleteFile,

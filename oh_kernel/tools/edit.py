@@ -9,8 +9,8 @@ from agentskills.editing import FileText, new_file, printable
 from agentskills.errors import EditingError
 from oh_kernel.events import Action, Observation, ToolAnnotations
 from oh_kernel.tools.base import Preview, Tool, ToolContext
-from oh_kernel.tools.file_tool import FileToolExecutor, is_there, lock_keys, text_of
-from oh_kernel.tools.files import Step
+from oh_kernel.tools.file_tool import FileToolExecutor, is_there, lock_keys
+from oh_kernel.tools.files import Step, text_of
 from oh_kernel.tools.gemini_answers import Failed, why_not
 
 

@@ -28,8 +28,8 @@ from oh_kernel.tools.file_answers import (
     listing,
     told,
 )
-from oh_kernel.tools.file_tool import FileToolExecutor, lock_keys, text_of
-from oh_kernel.tools.files import Files, Step
+from oh_kernel.tools.file_tool import FileToolExecutor, lock_keys
+from oh_kernel.tools.files import Files, Step, text_of
 
 IMAGE_SUFFIXES = {".png", ".jpg", ".jpeg", ".gif", ".webp", ".bmp"}
 

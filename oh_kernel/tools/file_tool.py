@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import TypeVar
 
 from agentskills.disk import MAX_FILE_BYTES, resolved
-from agentskills.editing import FileText, printable
 from agentskills.errors import EditingError
 from oh_kernel.events import Action, Observation
 from oh_kernel.tools.base import ToolExecutor
@@ -51,8 +50,3 @@ def lock_keys(paths: Sequence[Path]) -> tuple[str, ...]:
 def is_there(path: Path) -> bool:
     """Whether something has this path, be it a link that leads nowhere."""
     return os.path.lexists(path)
-
-
-def text_of(file: FileText | None) -> str | None:
-    """The text of a file as observations hold it."""
-    return None if file is None else printable(file.text)

@@ -33,7 +33,7 @@ from oh_kernel.tools.changes import ChangedSinceEdit, Changes, NothingToUndo, St
 from oh_kernel.tools.notebook_format import checked_as_notebook, max_bytes_of
 from oh_kernel.tools.seen_files import SeenFiles, stamp_of
 
-__all__ = ["Files", "NothingToUndo", "Step", "UsesFiles"]
+__all__ = ["Files", "NothingToUndo", "Step", "UsesFiles", "text_of"]
 
 JOURNAL_FOLDER = "unfinished"
 
@@ -223,6 +223,11 @@ class Files:
         raise error(path, change.diff if change else "(View it.)")
 
 
+def text_of(file: FileText | None) -> str | None:
+    """The text of a file as observations hold it."""
+    return None if file is None else printable(file.text)
+
+
 def default_journal() -> Journal:
     """In the user's data folder, or in the system's for temporary files where there is none."""
     spare = Path(tempfile.gettempdir()) / f"oh-kernel-{os.geteuid()}"
@@ -249,6 +254,4 @@ def _text(path: Path, content: bytes | None) -> FileText | None:
 
 
 def _shown(path: Path, content: bytes | None) -> str | None:
-    """A content as observations tell it."""
-    file = _text(path, content)
-    return None if file is None else printable(file.text)
+    return text_of(_text(path, content))
