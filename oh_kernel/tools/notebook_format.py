@@ -110,24 +110,20 @@ def flaw(notebook: Mapping[str, Any]) -> str:
     return "" if error is None else str(error).partition("\n")[0][:_MAX_REASON_CHARS]
 
 
-def notebook_trouble(before: bytes | None, after: bytes) -> str | None:
-    """Why an edit of a notebook file must not be made: it would be worse off than it is now.
-
-    `before` is None for a new file. An edit that leaves a damaged notebook no worse passes.
-    """
-    return _trouble(before, *_condition(after))
-
-
 def checked_as_notebook(path: Path, before: bytes | None, after: bytes) -> list[str]:
     """What to tell a model that edits a file, if that is a notebook.
 
-    Raises BreaksNotebook where the edit must not be made.
+    Raises BreaksNotebook where the notebook would be worse off than it is now; an edit that leaves
+    a damaged one no worse passes. `before` is None for a new file.
     """
     if not is_notebook(path):
         return []
     rank, reason = _condition(after)
-    if trouble := _trouble(before, rank, reason):
-        raise BreaksNotebook(trouble)
+    if rank and (before is None or rank > _condition(before)[0]):
+        raise BreaksNotebook(
+            f"The notebook would no longer be valid, so nothing was changed: {reason}. Edit it by "
+            "its cells with notebook_editor."
+        )
     return [f"{path} still is no valid notebook: {reason}.", POINTER] if rank else [POINTER]
 
 
@@ -139,15 +135,6 @@ def is_notebook(path: Path) -> bool:
 def max_bytes_of(path: Path, max_file_bytes: int) -> int:
     """How large a file may be to be edited."""
     return max(MAX_NOTEBOOK_BYTES, max_file_bytes) if is_notebook(path) else max_file_bytes
-
-
-def _trouble(before: bytes | None, rank: int, reason: str) -> str | None:
-    if rank == 0 or (before is not None and rank <= _condition(before)[0]):
-        return None
-    return (
-        f"The notebook would no longer be valid, so nothing was changed: {reason}. Edit it by its "
-        "cells with notebook_editor."
-    )
 
 
 def _condition(data: bytes) -> tuple[int, str]:

@@ -18,7 +18,7 @@ from oh_kernel.tools.notebook_editor import (
     NotebookEditorObservation,
     NotebookEditorTool,
 )
-from oh_kernel.tools.notebook_format import MAX_NOTEBOOK_BYTES, notebook_trouble
+from oh_kernel.tools.notebook_format import MAX_NOTEBOOK_BYTES, BreaksNotebook, checked_as_notebook
 
 Call = Callable[..., NotebookEditorObservation]
 PIXEL = (
@@ -573,16 +573,16 @@ def test_text_edits_may_not_make_a_notebook_worse(path: Path) -> None:
     good = write(path, note("a"))
     for bad in (b"", b"{", good[:-3], good.replace(b"markdown", b"markup"), b'{"cells": []}'):
         for before in (good, None):
-            trouble = notebook_trouble(before, bad)
-            assert trouble is not None
-            assert "notebook_editor" in trouble
-        assert notebook_trouble(bad, bad) is None
-        assert notebook_trouble(bad, good) is None
-    assert notebook_trouble(good, good.replace(b'"a"', b'"b"')) is None
+            with pytest.raises(BreaksNotebook, match="notebook_editor"):
+                checked_as_notebook(path, before, bad)
+        checked_as_notebook(path, bad, bad)
+        checked_as_notebook(path, bad, good)
+    checked_as_notebook(path, good, good.replace(b'"a"', b'"b"'))
     invalid = good.replace(b"markdown", b"markup")
-    assert notebook_trouble(invalid, good[:-3]) is not None
+    with pytest.raises(BreaksNotebook):
+        checked_as_notebook(path, invalid, good[:-3])
     old = b'{"metadata": {}, "nbformat": 3, "nbformat_minor": 0, "worksheets": []}'
-    assert notebook_trouble(old, old) is None
+    checked_as_notebook(path, old, old)
 
 
 def test_text_edits_are_pointed_to_this_tool(path: Path, tmp_path: Path) -> None:
