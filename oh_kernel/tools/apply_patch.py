@@ -25,6 +25,7 @@ from oh_kernel.tools.patch_grammar import (
     duplicate,
     named_paths,
     parse,
+    refusal,
 )
 from oh_kernel.tools.patch_matching import apply
 
@@ -229,24 +230,19 @@ def _paths(section: Section) -> list[str]:
 
 def _require_there(path: Path, section: Section) -> None:
     if not is_there(path):
-        raise _refusal(section, f"Missing File: {section.path}")
+        raise refusal(section, f"Missing File: {section.path}")
 
 
 def _require_free(path: Path, section: Section, named: str) -> None:
     if is_there(path):
         remedy = "Update or delete that file, or choose another path. Nothing was changed."
-        raise _refusal(section, f"File already exists: {named}. {remedy}")
+        raise refusal(section, f"File already exists: {named}. {remedy}")
 
 
 def _require_no_link(path: Path, section: Section) -> None:
     if path.is_symlink():
         remedy = f"Name {path.readlink()}, or change the link in the terminal."
-        raise _refusal(section, f"{section.path} is a link. {remedy} Nothing was changed.")
-
-
-def _refusal(section: Section, words: str) -> DiffError:
-    kind = type(section).__name__.removesuffix("File")
-    return DiffError(f"{kind} File Error: {words}")
+        raise refusal(section, f"{section.path} is a link. {remedy} Nothing was changed.")
 
 
 def _answer(plan: _Plan, notes: list[str]) -> str:

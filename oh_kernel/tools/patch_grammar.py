@@ -183,8 +183,13 @@ class _Parser:
 
 def duplicate(section: Section, path: str) -> DiffError:
     """That two sections are about one file."""
+    return refusal(section, f"Duplicate Path: {path}")
+
+
+def refusal(section: Section, words: str) -> DiffError:
+    """That a section cannot be carried out, behind the name of its kind."""
     kind = type(section).__name__.removesuffix("File")
-    return DiffError(f"{kind} File Error: Duplicate Path: {path}")
+    return DiffError(f"{kind} File Error: {words}")
 
 
 def _lines(text: str) -> list[str]:
