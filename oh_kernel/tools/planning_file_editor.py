@@ -102,7 +102,7 @@ class PlanningFileEditorTool(Tool):
 
 
 def _plan_path(workspace: Path, given: str | Path | None) -> Path:
-    """The plan that was named; else one at the top of the workspace, as it once was; else ours."""
+    """The plan that was named; else one that is there at the top of the workspace; else ours."""
     if given is not None:
         if not Path(given).is_absolute():
             raise ValueError(f"plan_path must be an absolute path, got: {given}")
