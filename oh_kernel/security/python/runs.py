@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from oh_kernel.security.findings import Finding, high, medium
-from oh_kernel.security.shell.model import Kind, Word
+from oh_kernel.security.shell.model import NOTHING, Kind, Word
 from oh_kernel.security.shell.risk import ShellAnalysis
 from oh_kernel.security.tables import by_name, names
 
@@ -53,9 +53,7 @@ def shell_text(analysis: PythonAnalysis, node: ast.Call, name: str) -> Iterator[
     if given is None:
         return
     if len(node.args) > 1 and name.startswith(("os.exec", "pexpect.spawn")):
-        yield from run_words(
-            [analysis.values.word(node.args[0]), *_elements(analysis, node.args[1:])[0:]]
-        )
+        yield from run_words([analysis.values.word(given), *_elements(analysis, node.args[1:])])
         return
     if name.endswith(".sudo"):
         yield high("acts as the administrator")
@@ -82,10 +80,9 @@ def run_words(words: list[Word]) -> Iterator[Finding]:
         return
     shell = ShellAnalysis()
     plain = [
-        Word(w.text, w.flow if w.flow.kind > Kind.TEXT else Word("").flow, w.variables)
-        for w in words
+        Word(w.text, w.flow if w.flow.kind > Kind.TEXT else NOTHING, w.variables) for w in words
     ]
-    if shell.call(plain, Word("").flow).kind is Kind.SECRET:
+    if shell.call(plain, NOTHING).kind is Kind.SECRET:
         yield high("shows credentials")
     yield from shell.findings
 
@@ -156,11 +153,6 @@ def _code(analysis: PythonAnalysis, node: ast.Call, name: str) -> Iterator[Findi
             yield from python_findings(word.text, shows_last=True)
 
 
-def _compiled(analysis: PythonAnalysis, node: ast.Call, name: str) -> Iterator[Finding]:
-    if isinstance(node.args[0] if node.args else None, ast.expr):
-        yield from _code(analysis, node, "compile")
-
-
 def _spawn(analysis: PythonAnalysis, node: ast.Call, name: str) -> Iterator[Finding]:
     yield high("opens a shell that a person cannot see")
 
@@ -174,9 +166,7 @@ def _kill(analysis: PythonAnalysis, node: ast.Call, name: str) -> Iterator[Findi
     number = ast.unparse(node.args[1]) if len(node.args) > 1 else ""
     if number == "0":
         return
-    own = re.search(r"\.pid$|read_text|child|open\(", source) or re.search(
-        r"pid_?file|child|proc", source
-    )
+    own = re.search(r"\.pid$|read_text|open\(|pid_?file|child|proc", source)
     yield (
         medium("ends a process of its own") if own else high("ends processes that are not its own")
     )
@@ -201,7 +191,6 @@ RULES = {
     **dict.fromkeys(_CODE, _code),
     **by_name(
         {
-            "compile": _compiled,
             "os.kill os.killpg signal.pthread_kill": _kill,
             "pty.spawn": _spawn,
             "os.fork os.forkpty": _fork,
