@@ -20,6 +20,18 @@ LIBRARY_WRITES = re.compile(r"(?:to_(?:csv|json|excel|parquet|feather|hdf|pickle
                             r"|latex|markdown|netcdf|zarr|file|disk)"
                      r"|save\w*|write_\w+|sink_\w+|savetxt|dump|imwrite|export\w*|make_archive"
                      r"|extractall|save_pretrained)$")  # fmt: skip
+_TARGETS = (
+    "path",
+    "path_or_buf",
+    "fname",
+    "file",
+    "filename",
+    "excel_writer",
+    "save_directory",
+    "fp",
+    "buf",
+    "dst",
+)
 
 
 def written(analysis: PythonAnalysis, target: Word) -> Iterator[Finding]:
@@ -61,9 +73,8 @@ def _moves(analysis: PythonAnalysis, node: ast.Call, name: str) -> Iterator[Find
         if words[1].text == "/dev/null" and "copy" not in name:
             yield high("throws files away")
         yield from written_findings(words[1].text, analysis.scope)
-    if "copy" in name and words and words[0].flow.kind is Kind.SECRET:
-        yield high("copies credentials")
-    if "copy" in name and words and is_secret_path(words[0].text):
+    is_secret = words and (words[0].flow.kind is Kind.SECRET or is_secret_path(words[0].text))
+    if "copy" in name and is_secret:
         yield high("copies credentials")
 
 
@@ -130,20 +141,6 @@ def by_a_library(analysis: PythonAnalysis, node: ast.Call) -> Iterator[Finding]:
                 yield medium("writes outside of the workspace")
     if words or isinstance(node.func, ast.Attribute):
         yield medium("writes a file")
-
-
-_TARGETS = (
-    "path",
-    "path_or_buf",
-    "fname",
-    "file",
-    "filename",
-    "excel_writer",
-    "save_directory",
-    "fp",
-    "buf",
-    "dst",
-)
 
 
 def _rights(analysis: PythonAnalysis, node: ast.Call, name: str) -> Iterator[Finding]:
