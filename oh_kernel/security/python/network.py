@@ -102,9 +102,7 @@ def _http(analysis: PythonAnalysis, node: ast.Call, name: str) -> Iterator[Findi
     verb = _verb(analysis, node, method)
     if verb == "delete" and not here and known:
         yield high("deletes at a server")
-    if method in ("post", "put", "patch") and len(node.args) > 1:
-        body.append(node.args[1])
-    if method == "urlopen" and len(node.args) > 1:
+    if method in ("post", "put", "patch", "urlopen") and len(node.args) > 1:
         body.append(node.args[1])
     if any(_is_data(analysis, one) for one in body):
         yield medium("sends to this machine") if here else high("sends data to a server")
@@ -133,11 +131,11 @@ def _asked(analysis: PythonAnalysis, node: ast.Call, address: Word) -> Iterator[
     for keyword in node.keywords:
         if keyword.arg == "params":
             kind = analysis.values.kind(keyword.value)
-            if kind is Kind.SECRET or kind is Kind.DATA or _is_table(analysis, keyword.value):
+            if kind is Kind.SECRET or kind is Kind.DATA or _is_table(keyword.value):
                 yield high("puts data or a secret into an address")
 
 
-def _is_table(analysis: PythonAnalysis, node: ast.expr) -> bool:
+def _is_table(node: ast.expr) -> bool:
     return bool(
         re.search(
             r"\.to_(?:csv|json|dict|string|records)\(|read_(?:text|bytes)\(|\bopen\(|b64encode",
@@ -148,8 +146,7 @@ def _is_table(analysis: PythonAnalysis, node: ast.expr) -> bool:
 
 def _is_data(analysis: PythonAnalysis, node: ast.expr) -> bool:
     """Whether more than literal words is sent; a secret for a login is given, not shown."""
-    kind = analysis.values.kind(node)
-    return kind > Kind.TEXT
+    return analysis.values.kind(node) > Kind.TEXT
 
 
 def _sends(analysis: PythonAnalysis, node: ast.Call, name: str) -> Iterator[Finding]:
