@@ -8,6 +8,7 @@ from oh_kernel.security.findings import Finding, high, medium
 from oh_kernel.security.places import is_address, is_secret_variable
 from oh_kernel.security.python.risk import python_findings
 from oh_kernel.security.shell.files import written_findings
+from oh_kernel.security.shell.interpreters import other_language
 from oh_kernel.security.shell.model import Scope
 from oh_kernel.security.shell.risk import shell_findings
 from oh_kernel.security.sql_risk import sql_findings
@@ -145,10 +146,6 @@ def _cell(name: str, line: str, body: str) -> Iterator[Finding]:
     elif name in _LINES:
         yield from _LINES[name](line, body)
     elif name in ("perl", "ruby", "R", "julia", "node"):
-        from oh_kernel.security.shell.interpreters import (
-            other_language,
-        )  # few cells hold other languages
-
         yield from other_language(body)
     elif name not in _LOOKS:
         yield medium(f"runs the magic %%{name}")

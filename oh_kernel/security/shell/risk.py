@@ -62,15 +62,9 @@ class ShellAnalysis(ShellRuns):
             return NOTHING
         if node.type in ("comment", "raw_string", "word", "heredoc_start", "heredoc_end"):
             return NOTHING
-        if node.type in ("command_substitution", "process_substitution"):
-            return merged([self.visit(child, stdin) for child in node.named_children])
-        flows = [self.visit(child, stdin) for child in node.named_children]
-        # Words inside of tests and `case` say nothing by themselves; only commands write.
-        return (
-            merged(flows)
-            if node.type not in ("test_command", "string", "concatenation")
-            else NOTHING
-        )
+        written = merged([self.visit(child, stdin) for child in node.named_children])
+        # The words of a test and of a quoted text write nothing by themselves.
+        return NOTHING if node.type in ("test_command", "string", "concatenation") else written
 
     # Statements
 

@@ -9,6 +9,7 @@ from oh_kernel.security.places import is_address, is_secret_path
 from oh_kernel.security.shell import flows, interpreters, rules, wrappers
 from oh_kernel.security.shell.model import NOTHING, Call, Flow, Kind, Scope, Word, merged
 from oh_kernel.security.shell.words import parse
+from oh_kernel.security.sql_risk import sql_findings
 
 _DEEPEST = 12
 _HARMLESS_NAMES = re.compile(
@@ -75,27 +76,27 @@ class ShellRuns:
         call = Call(name, words[1:], stdin, self.scope, variables or {})
         if "/" in first.text and self.scope.downloaded(first.text):
             self.add(high("runs what it downloads"))
-        elif "/" in first.text and (written := self.scope.kept(first.text)) is not None:
-            self._run_flow(written, "shell")
+        elif "/" in first.text and (script := self.scope.kept(first.text)) is not None:
+            self._run_flow(script, "shell")
         self._depth += 1
-        flows = self._wrapped(call)
-        if not flows or wrappers.is_more_than_wrapper(call):
-            flows.append(self._plain(call))
+        written = self._wrapped(call)
+        if not written or wrappers.is_more_than_wrapper(call):
+            written.append(self._plain(call))
         self._depth -= 1
-        return merged(flows)
+        return merged(written)
 
     def _wrapped(self, call: Call) -> list[Flow]:
         """What a command does that runs another: env, xargs, `bash -c`, ssh, find -exec ..."""
         self.add(*wrappers.findings(call))
-        flows: list[Flow] = []
+        written: list[Flow] = []
         for inner in wrappers.inner(call):
             if isinstance(inner, interpreters.Text):
-                flows.append(self._run_flow(inner.flow, inner.language, inner.stdin))
+                written.append(self._run_flow(inner.flow, inner.language, inner.stdin))
             elif inner.words:
                 self.scope.loops += inner.repeats
-                flows.append(self.call(list(inner.words), inner.stdin))
+                written.append(self.call(list(inner.words), inner.stdin))
                 self.scope.loops -= inner.repeats
-        return flows
+        return written
 
     def _run_flow(self, flow: Flow, language: str, stdin: Flow = NOTHING) -> Flow:
         """Judge text that a program runs: the text itself if it is there."""
@@ -116,14 +117,11 @@ class ShellRuns:
         if language == "shell":
             return self.run_text(text, stdin)
         if language == "python":
-            from oh_kernel.security.python.risk import (
-                python_findings,
-            )  # it judges shell lines in turn
+            # It judges shell lines in turn: a cycle.
+            from oh_kernel.security.python.risk import python_findings
 
             self.add(*python_findings(text))
         elif language == "sql":
-            from oh_kernel.security.sql_risk import sql_findings  # few commands hold SQL
-
             self.add(*sql_findings(text))
         else:
             self.add(*interpreters.other_language(text))
