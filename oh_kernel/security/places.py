@@ -206,7 +206,7 @@ def is_store(address: str) -> bool:
 
 
 def is_address(text: str) -> bool:
-    """Whether `text` is fetched from the network."""
+    """Whether `text` is an address in the network."""
     return bool(re.match(r"(?:https?|ftp|git\+\w+|git|ssh)://|www\.", text, re.I))
 
 
