@@ -103,11 +103,9 @@ class _Search:
 def _told(action: GlobAction, search: _Search, timeout_s: float) -> GlobObservation:
     tree = search.tree(timeout_s)
     files = [path for _, path in tree.newest_first()]
-    notes = [answers.TRUNCATED] if len(files) > MAX_FILES else []
-    if not tree.is_complete:
-        notes.append(answers.timed_out(timeout_s))
-    if tree.unreadable:
-        notes.append(answers.unreadable(tree.unreadable))
+    notes = answers.shortfalls(
+        files, tree.unreadable, is_complete=tree.is_complete, timeout_s=timeout_s
+    )
     if files:
         first = [shown(path) for path in files[:MAX_FILES]]
         head = f"Found {len(first)} file(s) matching pattern '{action.pattern}' in '{search.root}':"
@@ -146,7 +144,7 @@ class GlobTool(Tool):
 
     name = "glob"
     prose = (
-        "Find files by their paths, the newest first (100 at most).\n"
+        f"Find files by their paths, the newest first ({MAX_FILES} at most).\n"
         "- A pattern without a slash is looked for at any depth; one with a slash starts at the "
         "folder, and `**` stands for any folders.\n"
         "- `*`, `?`, `[ab]` and `{ts,tsx}` are understood. Wildcards leave out hidden files, what "

@@ -95,18 +95,15 @@ class GrepExecutor(ToolExecutor[GrepAction, GrepObservation]):
         until = time.monotonic() + self.timeout_s
         found = await find(query, rg=self._rg, until=until)
         detail = await _detail(action, found.files[:MAX_FILES], until)
-        notes = self._notes(found, detail)
+        notes = answers.shortfalls(
+            found.files,
+            found.unreadable,
+            is_complete=found.is_complete and detail.is_complete,
+            timeout_s=self.timeout_s,
+        )
         if not found.files and found.is_complete:
             notes += await self._near_miss(query)
         return _told(action, place, found, detail, notes)
-
-    def _notes(self, found: Found, detail: "_Detail") -> list[str]:
-        notes = [answers.TRUNCATED] if len(found.files) > MAX_FILES else []
-        if not (found.is_complete and detail.is_complete):
-            notes.append(answers.timed_out(self.timeout_s))
-        if found.unreadable:
-            notes.append(answers.unreadable(found.unreadable))
-        return notes
 
     async def _near_miss(self, query: Query) -> list[str]:
         """What ignored and hidden files hold: not to say too easily that there is nothing."""
@@ -208,8 +205,8 @@ class GrepTool(Tool):
 
     name = "grep"
     prose = (
-        "Find the files in which a line matches a regular expression, the newest first (100 at "
-        "most).\n"
+        "Find the files in which a line matches a regular expression, the newest first "
+        f"({MAX_FILES} at most).\n"
         "- `output` lines shows the lines with their numbers, counts how many there are.\n"
         "- Hidden and binary files, what .gitignore leaves out, and links are passed by; `path` "
         "can name any folder or file outright.\n"

@@ -1,12 +1,10 @@
-"""In which words do glob and grep answer, and in which order come the files?"""
+"""In which words do glob and grep answer?"""
 
 import os
-import stat
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from agentskills.editing import printable
-from oh_kernel.tools.search.tree import File
 
 MAX_FILES = 100
 MAX_CHARS = 30_000
@@ -14,7 +12,9 @@ MAX_CHARS = 30_000
 TIMEOUT_S = 30.0
 NEAR_MISS_S = 3.0
 """How long to look for what was left out, once nothing was found."""
-TRUNCATED = "[Results truncated to first 100 files. Consider using a more specific pattern.]"
+TRUNCATED = (
+    f"[Results truncated to first {MAX_FILES} files. Consider using a more specific pattern.]"
+)
 
 
 def search_path(workspace: Path, path: str | None) -> str:
@@ -33,19 +33,6 @@ def is_file(path: str) -> bool:
     return os.path.isfile(path)  # noqa: PTH113 - the same
 
 
-def ranked(paths: Iterable[str]) -> list[File]:
-    """The files, the newest first; without what is no file any more."""
-    found: list[File] = []
-    for path in paths:
-        try:
-            facts = os.stat(path)  # noqa: PTH116 - four times as fast for thousands
-        except OSError:
-            continue
-        if stat.S_ISREG(facts.st_mode):
-            found.append((-facts.st_mtime_ns, path))
-    return sorted(found)
-
-
 def shown(path: str) -> str:
     """A path on one line, fit for JSON."""
     return printable(path).replace("\n", "\\n").replace("\r", "\\r")
@@ -56,17 +43,19 @@ def listing(heading: str, lines: Iterable[str], notes: Sequence[str]) -> str:
     return "\n".join((heading, *lines)) + "".join(f"\n\n{note}" for note in notes)
 
 
-def timed_out(seconds: float) -> str:
-    """That not everything was looked at."""
-    return (
-        f"[The search was stopped after {seconds:g} s. These are the files found until then; "
-        "search a smaller folder for the rest.]"
-    )
-
-
-def unreadable(paths: Sequence[str]) -> str:
-    """That not everything could be looked at."""
-    return f"[{len(paths)} path(s) could not be read: {_some(paths)}]"
+def shortfalls(
+    files: Sequence[str], unreadable: Sequence[str], *, is_complete: bool, timeout_s: float
+) -> list[str]:
+    """What an answer lacks: files beyond those that are shown, the time, the right to read."""
+    notes = [TRUNCATED] if len(files) > MAX_FILES else []
+    if not is_complete:
+        notes.append(
+            f"[The search was stopped after {timeout_s:g} s. These are the files found until then; "
+            "search a smaller folder for the rest.]"
+        )
+    if unreadable:
+        notes.append(f"[{len(unreadable)} path(s) could not be read: {_some(unreadable)}]")
+    return notes
 
 
 def near_miss(paths: Sequence[str], how: str) -> str:

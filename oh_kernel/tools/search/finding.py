@@ -9,10 +9,10 @@ from itertools import islice
 from pathlib import Path
 
 from oh_kernel.tools.search import ripgrep
-from oh_kernel.tools.search.answers import MAX_FILES, ranked
+from oh_kernel.tools.search.answers import MAX_FILES
 from oh_kernel.tools.search.children import Ended, run_child
 from oh_kernel.tools.search.dialect import Expression
-from oh_kernel.tools.search.tree import Tree
+from oh_kernel.tools.search.tree import Tree, ranked
 from oh_kernel.tools.search.worker import Item, Job, included, items
 
 

@@ -1,16 +1,14 @@
-"""Which files are there below a folder?"""
+"""Which files are there below a folder, and which are the newest?"""
 
 import os
 import stat
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 
 from oh_kernel.tools.search.globs import PathPattern, State
 from oh_kernel.tools.search.ignoring import NAMES, Rules
 
 _MARKS = frozenset((*NAMES, ".git"))
 Entry = os.DirEntry[str]
-
-
 File = tuple[int, str]
 """How new a file is and its path: sorted, the newest is first, and path decides among equals."""
 
@@ -55,16 +53,7 @@ class Tree:
 
     def newest_first(self) -> list[File]:
         """All the files in order; one that vanishes meanwhile, and a link to none, is no file."""
-        found: list[File] = []
-        for entries in self.files():
-            for entry in entries:
-                try:
-                    facts = entry.stat()
-                except OSError:
-                    continue
-                if stat.S_ISREG(facts.st_mode):
-                    found.append((-facts.st_mtime_ns, entry.path))
-        return sorted(found)
+        return ranked(entry.path for entries in self.files() for entry in entries)
 
     def _entries(self, folder: str) -> list[Entry]:
         try:
@@ -118,6 +107,19 @@ class Tree:
             if (self._outright and state.spells(entry.name))
             or not rules.ignores(entry.path, entry.name, False)
         ]
+
+
+def ranked(paths: Iterable[str]) -> list[File]:
+    """The files, the newest first; without what is no file any more."""
+    found: list[File] = []
+    for path in paths:
+        try:
+            facts = os.stat(path)  # noqa: PTH116 - four times as fast for thousands
+        except OSError:
+            continue
+        if stat.S_ISREG(facts.st_mode):
+            found.append((-facts.st_mtime_ns, path))
+    return sorted(found)
 
 
 def _is_folder(entry: Entry) -> bool:
