@@ -19,6 +19,10 @@ from typing import NamedTuple, Self
 MAX_ALTERNATIVES = 1000
 _WILDCARD = re.compile(r"[*?\[{\\]")
 _AFTER_WILDCARDS = re.compile(r"[^*?\]\\]*\Z")
+_TOKEN = re.compile(
+    r"\\(?P<escaped>.) | \[(?P<negated>[!^]?)(?P<set>\]?[^]]*)\] | (?P<star>\*+) | (?P<plain>.)",
+    re.DOTALL | re.VERBOSE,
+)
 _ANY_DEPTH = "**"
 _ONE = "[^/]"
 
@@ -256,12 +260,6 @@ def _unescaped(pattern: str, start: int = 0) -> Iterator[tuple[int, str]]:
     for found in re.compile(r"\\.|(.)", re.DOTALL).finditer(pattern, start):
         if found[1] is not None:
             yield found.start(), found[1]
-
-
-_TOKEN = re.compile(
-    r"\\(?P<escaped>.) | \[(?P<negated>[!^]?)(?P<set>\]?[^]]*)\] | (?P<star>\*+) | (?P<plain>.)",
-    re.DOTALL | re.VERBOSE,
-)
 
 
 def _between_stars(text: str) -> list[list[re.Match[str]]]:
