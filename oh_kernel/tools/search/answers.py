@@ -1,4 +1,4 @@
-"""In which words do glob and grep answer?"""
+"""Where do glob and grep look, and in which words do they answer?"""
 
 import os
 from collections.abc import Iterable, Sequence
@@ -46,7 +46,7 @@ def listing(heading: str, lines: Iterable[str], notes: Sequence[str]) -> str:
 def shortfalls(
     files: Sequence[str], unreadable: Sequence[str], *, is_complete: bool, timeout_s: float
 ) -> list[str]:
-    """What an answer lacks: files beyond those that are shown, the time, the right to read."""
+    """Why an answer is not whole: too many files, too little time, paths that cannot be read."""
     notes = [TRUNCATED] if len(files) > MAX_FILES else []
     if not is_complete:
         notes.append(
