@@ -84,8 +84,7 @@ def meant_tool(
 ) -> tuple[str, dict[str, Any]] | None:
     """The name of the tool that is meant, and its arguments; None where none of `tools` is."""
     if "apply_patch" in tools and _is_patching(arguments.get("command")):
-        asked = {k: v for k, v in arguments.items() if k in _ASKED_WITH_EVERY_CALL}
-        return "apply_patch", {**asked, "patch": arguments["command"][1]}
+        return "apply_patch", {**_beside(arguments), "patch": arguments["command"][1]}
     if name in tools:
         return name, arguments
     for word in _spellings(name):
@@ -94,8 +93,7 @@ def meant_tool(
         if (target := _ALIASES.get(word)) in tools and target is not None:
             return target, _with_program(word, arguments) if word in _PROGRAMS else arguments
         if "terminal" in tools and (command := _as_command(word, arguments)):
-            asked = {k: v for k, v in arguments.items() if k in _ASKED_WITH_EVERY_CALL}
-            return "terminal", {**asked, "command": command}
+            return "terminal", {**_beside(arguments), "command": command}
     return None
 
 
@@ -133,6 +131,11 @@ def _snake(name: str) -> str:
     """
     parted = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name)
     return re.sub(r"[\s-]+", "_", parted.strip()).lower()
+
+
+def _beside(arguments: Mapping[str, Any]) -> dict[str, Any]:
+    """What a call says beside the arguments of its tool."""
+    return {k: v for k, v in arguments.items() if k in _ASKED_WITH_EVERY_CALL}
 
 
 def _with_program(program: str, arguments: dict[str, Any]) -> dict[str, Any]:
@@ -178,7 +181,8 @@ def _as_command(word: str, arguments: Mapping[str, Any]) -> str | None:
 
 
 def _search_command(pattern: str, path: str, include: str | None) -> str:
-    """What `-e` and `--` stand before is never taken for an option."""
+    """A search as the tool grep would do it, for a shell."""
+    # What `-e` and `--` stand before is never taken for an option.
     if shutil.which("rg"):
         chosen = ["-g", include] if include else []
         return shlex.join(["rg", "-n", "-i", *chosen, "-e", pattern, "--", path])
