@@ -7,8 +7,8 @@ from typing import Any
 from oh_kernel.events import ActionEvent, Observation
 from oh_kernel.tools.patch_grammar import named_paths
 
-# What a tool looks for or asks, when there is nothing better to call it by.
-_SUBJECTS = ("path", "file_path", "dir_path")
+# Under which names tools take the file or folder that they work on.
+_PATHS = ("path", "file_path", "dir_path")
 # What of an answer can be counted: the field with the list or the number, and its noun.
 _COUNTED = {
     "GlobObservation": ("files", "file"),
@@ -59,7 +59,7 @@ def count(number: int, noun: str) -> str:
 
 def _where(arguments: Mapping[str, Any]) -> str:
     """The file or folder by its name alone."""
-    path = next((arguments[name] for name in _SUBJECTS if arguments.get(name)), "")
+    path = next((arguments[name] for name in _PATHS if arguments.get(name)), "")
     return PurePath(str(path)).name or str(path)
 
 
