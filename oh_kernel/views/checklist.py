@@ -18,7 +18,7 @@ _COLOURS: dict[TaskStatus, str] = {
 _MARKDOWN: dict[TaskStatus, str] = {"todo": "[ ]", "in_progress": "[ ]", "done": "[x]"}
 _TEXT: dict[TaskStatus, str] = {"todo": "[ ]", "in_progress": "[>]", "done": "[x]"}
 _LIST = "list-style:none;margin:4px 0;padding:0 4px"
-_NOTE_CHARS = 200
+_LINE_CHARS = 200
 
 
 def render_checklist(tasks: Sequence[TaskItem]) -> Rendered:
@@ -42,25 +42,21 @@ def _item(task: TaskItem) -> str:
         title = f'<b>{title}</b> <span style="{MUTED}">· in progress</span>'
     elif task.status == "done":
         title = f'<span style="{MUTED}">{title}</span>'
-    notes = f'<div style="{MUTED};padding-left:1.4em">{escape(_notes(task))}</div>'
+    notes = f'<div style="{MUTED};padding-left:1.4em">{escape(_line(task.notes))}</div>'
     sign = f'<span style="{_COLOURS[task.status]};display:inline-block;width:1.4em">'
     return f"<li>{sign}{_SIGNS[task.status]}</span>{title}{notes if task.notes else ''}</li>"
 
 
 def _markdown(task: TaskItem) -> str:
     doing = " *(in progress)*" if task.status == "in_progress" else ""
-    notes = f"  \n  {inert_markdown(_notes(task))}" if task.notes else ""
+    notes = f"  \n  {inert_markdown(_line(task.notes))}" if task.notes else ""
     return f"- {_MARKDOWN[task.status]} {inert_markdown(_line(task.title))}{doing}{notes}"
 
 
 def _text(task: TaskItem) -> str:
-    notes = f"\n    {_notes(task)}" if task.notes else ""
+    notes = f"\n    {_line(task.notes)}" if task.notes else ""
     return f"{_TEXT[task.status]} {_line(task.title)}{notes}"
 
 
 def _line(text: str) -> str:
-    return printable(one_line(text, _NOTE_CHARS))
-
-
-def _notes(task: TaskItem) -> str:
-    return printable(one_line(task.notes, _NOTE_CHARS))
+    return printable(one_line(text, _LINE_CHARS))
