@@ -13,6 +13,7 @@ MAX_SOURCE_CHARS = 5_000
 MAX_OUTPUT_CHARS = 600
 """Of one cell when several are shown; a cell that is viewed alone is shown as far as it fits."""
 _MAX_NAMED = 12
+_NOTICE_CHARS = 200  # room for what says which cells or lines are not shown
 _MOST_CHARS = 200_000  # of one output, that are looked through for what to show
 _PICTURES = ("image/png", "image/jpeg", "image/svg+xml", "image/gif")
 
@@ -42,7 +43,7 @@ def whole_view(
     head = f"{_headline(name, notebook)}\n{run_order(cells)}\n"
     if not cells:
         return head + "It has no cells."
-    room = max_chars - len(head) - 200  # for the notice
+    room = max_chars - len(head) - _NOTICE_CHARS
     blocks: list[str] = []
     for index in range(first, last + 1):
         block = _block(index, cells[index])
@@ -71,7 +72,7 @@ def cell_view(
     if lines:
         head += f"[lines {first} to {last} of {len(rows)}]\n"
     outputs = "" if lines else _outputs_text(index, cell, max_chars // 3)
-    room = max_chars - len(head) - len(outputs) - 200  # for the notice
+    room = max_chars - len(head) - len(outputs) - _NOTICE_CHARS
     shown = list(_fitting(rows[first - 1 : last], room))
     notice = ""
     if len(shown) < last - first + 1:
@@ -98,10 +99,8 @@ def run_order(cells: Sequence[Mapping[str, Any]]) -> str:
     if never:
         remarks.append(f"{_cells(never)} never run (or cleared since)")
     if misplaced := list(_misplaced(counted)):
-        shown = ", ".join(misplaced[:_MAX_NAMED])
-        more = f" and {len(misplaced) - _MAX_NAMED} more" if len(misplaced) > _MAX_NAMED else ""
         remarks.append(
-            f"OUT OF ORDER, so a run from top to bottom may give other results: {shown}{more}"
+            f"OUT OF ORDER, so a run from top to bottom may give other results: {_named(misplaced)}"
         )
     return "Run order: " + ("; ".join(remarks) or "from top to bottom") + "."
 
@@ -213,9 +212,13 @@ def _misplaced(counted: Sequence[tuple[int, int]]) -> Iterator[str]:
 def _cells(indices: Sequence[int]) -> str:
     if len(indices) == 1:
         return f"cell {indices[0]} was"
-    shown = ", ".join(map(str, indices[:_MAX_NAMED]))
-    more = f" and {len(indices) - _MAX_NAMED} more" if len(indices) > _MAX_NAMED else ""
-    return f"cells {shown}{more} were"
+    return f"cells {_named([str(index) for index in indices])} were"
+
+
+def _named(words: Sequence[str]) -> str:
+    """The first few, and how many more there are."""
+    more = f" and {len(words) - _MAX_NAMED} more" if len(words) > _MAX_NAMED else ""
+    return ", ".join(words[:_MAX_NAMED]) + more
 
 
 def _fitting(rows: Sequence[str], room: int) -> Iterator[str]:
