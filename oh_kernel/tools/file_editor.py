@@ -207,14 +207,15 @@ class FileEditorTool(Tool):
     name = "file_editor"
     prose = (
         "View, create and edit text files. Encoding and line endings are kept.\n"
-        "- view: a file with line numbers, an image, or a folder two levels deep. At most 16000 "
-        "characters are shown; view_range shows other parts.\n"
+        "- view: a file with line numbers, an image, or a folder two levels deep. At most "
+        f"{MAX_CHARS} characters are shown; view_range shows other parts.\n"
         "- create: a new file; never overwrites.\n"
         "- str_replace: replaces old_str, taken literally (blanks and tabs count). It must be "
         "unique: add lines around it if it is not.\n"
         "- insert: adds lines after insert_line.\n"
         "- undo_edit: takes back the last edit of the file.\n"
-        "Only files in the workspace can be changed, and only up to 10 MB."
+        "Only files in the workspace can be changed, and only up to "
+        f"{MAX_FILE_BYTES // 2**20} MB."
     )
     action = FileEditorAction
     observation = FileEditorObservation

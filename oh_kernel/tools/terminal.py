@@ -49,8 +49,6 @@ _GOING_ON = (
     "key (C-c, C-z, C-d) to answer or stop it, or reset=true to start over; a longer timeout can "
     "be set next time."
 )
-
-
 _LOST = (
     "completed but the exit code could not be determined. Terminal output may have corrupted the "
     "PS1 metadata markers."
@@ -386,9 +384,10 @@ class TerminalTool(Tool):
     prose = (
         "Run a command in a persistent bash: directory, variables and background jobs stay from "
         "call to call, and `python` and `pip` are the notebook's own. "
-        "A command with no new output for 30 s returns with exit code -1 and keeps running; then "
-        "read on, answer it or stop it. Start servers with `&` and send their output to a file. "
-        "Output over 30,000 characters is cut in its middle and saved to a file whole. "
+        f"A command with no new output for {NO_CHANGE_TIMEOUT_S:g} s returns with exit code -1 and "
+        "keeps running; then read on, answer it or stop it. Start servers with `&` and send their "
+        f"output to a file. Output over {MAX_CHARS:,} characters is cut in its middle and saved to "
+        "a file whole. "
         "There is no screen: pagers are off, and editors such as vi are of no use."
     )
     action = TerminalAction
