@@ -77,7 +77,6 @@ class Scope:
 
     variables: dict[str, tuple[Word, ...]] = field(default_factory=dict)
     functions: dict[str, Any] = field(default_factory=dict)
-    aliases: dict[str, str] = field(default_factory=dict)
     files: dict[str, Flow] = field(default_factory=dict)
     """Files that the text itself wrote: what is in them."""
     made: set[str] = field(default_factory=set)

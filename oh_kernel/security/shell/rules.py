@@ -180,8 +180,6 @@ def remember(call: Call) -> None:
             for word in call.operands(("-p", "-t", "-n", "-d", "-u", "-a")):
                 shown = Word(f"${word.text}", call.stdin, (word.text,), is_literal=False)
                 scope.variables[word.text] = (shown,)
-        case "alias":
-            pass
         case "cp" | "mv" | "install" if len(call.operands()) == 2:
             first, last = (word.text for word in call.operands())
             if scope.downloaded(first):
