@@ -1,4 +1,4 @@
-"""Is this text one shell command, as the terminal tool wants it?"""
+"""What does a text say as shell syntax: is it one command, as the terminal tool wants it?"""
 
 import asyncio
 import functools
@@ -39,10 +39,10 @@ def statements(command: str) -> list[str]:
     >>> statements("cd x\\nls")
     ['cd x', 'ls']
     """
-    source = command.encode("utf-8", "replace")
-    root = _parser().parse(source).root_node
+    root = syntax_tree(command)
     if root.has_error:
         return [command]
+    source = _bytes(command)
     groups: list[tuple[int, int]] = []
     last_row = -1
     for node in root.children:
@@ -62,12 +62,21 @@ async def unfinished(command: str) -> str:
     The first would eat what comes after it. The second makes bash 5.2 write in front of a buffer
     of its own (seen with valgrind), of which the shell may die at any later time.
     """
-    source = command.encode("utf-8", "replace")
-    suspect = _SUBSTITUTION.search(source) and _parser().parse(source).root_node.has_error
+    source = _bytes(command)
+    suspect = _SUBSTITUTION.search(source) and syntax_tree(command).has_error
     if not suspect and not _HEREDOC.search(source):
         return ""
     errors = await _words_of_bash(source + b"\n")
     return next((line for line in errors.splitlines() if _NO_END.search(line)), "")
+
+
+def syntax_tree(text: str) -> Any:
+    """The root of the syntax tree of `text`; its positions are those in UTF-8."""
+    return _parser().parse(_bytes(text)).root_node
+
+
+def _bytes(text: str) -> bytes:
+    return text.encode("utf-8", "replace")
 
 
 async def _words_of_bash(source: bytes) -> str:

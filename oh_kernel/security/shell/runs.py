@@ -8,8 +8,8 @@ from oh_kernel.security.findings import Finding, TooInvolved, high, medium
 from oh_kernel.security.places import is_address, is_secret_path
 from oh_kernel.security.shell import flows, interpreters, rules, wrappers
 from oh_kernel.security.shell.model import NOTHING, Call, Flow, Kind, Scope, Word, merged
-from oh_kernel.security.shell.words import parse
 from oh_kernel.security.sql_risk import sql_findings
+from oh_kernel.tools.shell_syntax import syntax_tree
 
 _DEEPEST = 12
 _HARMLESS_NAMES = re.compile(
@@ -48,7 +48,7 @@ class ShellRuns:
             self.add(high("runs text inside of text many times over"))
             return Flow(Kind.UNKNOWN)
         self._depth += 1
-        root = parse(text)
+        root = syntax_tree(text)
         flow = self.visit(root, stdin)
         if root.has_error:
             self._judge_each_word(text)

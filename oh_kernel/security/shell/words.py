@@ -1,6 +1,5 @@
 """What do the words of a parsed command line say once quotes and variables are resolved?"""
 
-import functools
 import re
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -25,19 +24,6 @@ _CONTROL = {
 _TELLS_ONLY_WHETHER = re.compile(r"\$\{(?:#|!?\w+:?\+)")
 _LONGEST = 1_000_000
 MADE_HERE = "/tmp/.made-here"
-
-
-@functools.cache
-def _parser() -> Any:
-    import tree_sitter  # a native library, and needed only once a command comes
-    import tree_sitter_bash
-
-    return tree_sitter.Parser(tree_sitter.Language(tree_sitter_bash.language()))
-
-
-def parse(text: str) -> Any:
-    """The syntax tree of `text`."""
-    return _parser().parse(text.encode("utf-8", "replace")).root_node
 
 
 def text_of(node: Any) -> str:
