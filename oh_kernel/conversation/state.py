@@ -1,6 +1,5 @@
 """Which states can a conversation be in, and what leads from one to the next?"""
 
-from collections.abc import Iterable
 from enum import StrEnum
 
 from oh_kernel.errors import ConversationError
@@ -60,11 +59,3 @@ def recorded_status(event: Event) -> Status | None:
     if not isinstance(event, ConversationStateUpdateEvent) or event.key != STATUS_KEY:
         return None
     return Status(event.value) if event.value in list(Status) else None
-
-
-def last_status(events: Iterable[Event]) -> Status:
-    """The status that the log ends with."""
-    status = Status.IDLE
-    for event in events:
-        status = recorded_status(event) or status
-    return status
