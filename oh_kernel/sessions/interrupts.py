@@ -16,7 +16,6 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from functools import cache
 from types import CodeType, FrameType
-from typing import Any
 
 from IPython.core.interactiveshell import InteractiveShell
 
@@ -28,8 +27,6 @@ _RUNS_CELLS = InteractiveShell.run_code.__code__
 # How long a signal that was sent may take until the main thread has handled it.
 ARRIVAL_S = 0.1
 _HANDLED = b"\xff"  # no number of a signal
-
-SignalHandler = Callable[[int, FrameType | None], Any] | int | None
 
 
 class _Watch:
