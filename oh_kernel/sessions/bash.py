@@ -75,11 +75,6 @@ class Outcome:
     replaced: str = ""
     remarks: tuple[str, ...] = ()
 
-    @property
-    def shell_replaced(self) -> bool:
-        """Whether a new shell had to be started."""
-        return bool(self.replaced)
-
 
 class BashSession:
     """A bash, started at the first command. Every method is called on one event loop."""
