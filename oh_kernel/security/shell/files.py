@@ -5,6 +5,7 @@ from collections.abc import Iterator
 
 from oh_kernel.security.findings import Finding, high, medium, rail
 from oh_kernel.security.places import Place, is_home_or_root, is_store, place_of
+from oh_kernel.security.shell.flows import sought_names
 from oh_kernel.security.shell.model import Call, Kind, Scope, Word
 
 _REMOTE = re.compile(r"^(?:[\w.-]+@)?[\w.-]+:(?!\\)(?!//)")
@@ -96,13 +97,10 @@ def _truncate(call: Call) -> Iterator[Finding]:
 def _find(call: Call) -> Iterator[Finding]:
     texts = call.texts
     if "-delete" in texts or "-rmdir" in texts:
-        names = [
-            texts[i + 1]
-            for i, text in enumerate(texts[:-1])
-            if text in ("-name", "-iname", "-path")
-        ]
         start = next((text for text in texts if not text.startswith(("-", "("))), ".")
-        paths = [f"{start.rstrip('/')}/{name}".removeprefix("./") for name in names or ["*"]]
+        paths = [
+            f"{start.rstrip('/')}/{name}".removeprefix("./") for name in sought_names(call) or ["*"]
+        ]
         remade = all(place_of(path) is Place.REMADE or call.scope.is_own(path) for path in paths)
         yield (
             medium("deletes what is made again")

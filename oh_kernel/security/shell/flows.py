@@ -117,12 +117,15 @@ def _other(call: Call) -> Flow:
 
 def _patterns(call: Call) -> tuple[str, ...]:
     """The names that a listing gives, when an option or the words say so."""
-    texts = call.texts
-    after = {"-name", "-iname", "-path"}
-    named = tuple(text for before, text in pairwise(texts) if before in after)
     if call.name == "ls":
         return tuple(word.text for word in call.operands() if word.is_wild)
-    return named
+    return sought_names(call)
+
+
+def sought_names(call: Call) -> tuple[str, ...]:
+    """The patterns of names that `find` is given."""
+    after = {"-name", "-iname", "-path"}
+    return tuple(text for before, text in pairwise(call.texts) if before in after)
 
 
 def _spoken(call: Call) -> Flow:
@@ -195,7 +198,7 @@ def _shown(call: Call) -> Flow:
     if call.name == "tee":
         files = []
     contents = [content_of(word, call.scope) for word in files]
-    flow = merged([*contents, call.stdin]) if not files or call.name == "tee" else merged(contents)
+    flow = merged(contents) if files else call.stdin
     if call.name in ("grep", "rg", "egrep") and call.has("-l", "--files-with-matches"):
         return Flow(Kind.LISTING)
     return _changed(call, flow)

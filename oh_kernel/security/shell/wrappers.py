@@ -1,11 +1,11 @@
 """Which commands only run another command or text, and which is that?"""
 
 import re
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 
 from oh_kernel.security.findings import Finding, high
 from oh_kernel.security.shell import interpreters
-from oh_kernel.security.shell.flows import flow_of_words
+from oh_kernel.security.shell.flows import flow_of_words, sought_names
 from oh_kernel.security.shell.interpreters import (
     OTHERS,
     PYTHON,
@@ -113,7 +113,7 @@ def inner(call: Call) -> Iterator[Inner]:
         yield from interpreters.of_a_builtin(call)
     elif call.name in ("xargs", "parallel"):
         yield from _for_each_line(call)
-    elif call.name == "find" or call.name in ("fd", "fdfind"):
+    elif call.name in ("find", "fd", "fdfind"):
         yield from _found(call)
     elif call.name in ("ssh", "autossh", "vagrant"):
         yield from _remote(call)
@@ -182,11 +182,8 @@ def _put(word: Word, mark: str, given: list[Word]) -> Word:
 def _found(call: Call) -> Iterator[Inner]:
     texts = call.texts
     runs = _FIND_RUNS if call.name == "find" else ("-x", "-X", "--exec", "--exec-batch")
-    names = [
-        texts[i + 1] for i, text in enumerate(texts[:-1]) if text in ("-name", "-iname", "-path")
-    ]
     start = next((text for text in texts if not text.startswith("-")), ".")
-    found = Word(found_name(start, names), is_wild=True)
+    found = Word(_found_name(start, sought_names(call)), is_wild=True)
     for index, text in enumerate(texts):
         if text in runs:
             ends = [i for i in range(index, len(texts)) if texts[i] in (";", "\\;", "+")]
@@ -194,7 +191,7 @@ def _found(call: Call) -> Iterator[Inner]:
             yield Words(tuple(_put(word, "{}", [found]) for word in words), repeats=True)
 
 
-def found_name(start: str, names: list[str]) -> str:
+def _found_name(start: str, names: Sequence[str]) -> str:
     """A pattern for what `find START -name NAME` gives."""
     return f"{start.rstrip('/')}/{names[-1] if names else '*'}".removeprefix("./")
 
