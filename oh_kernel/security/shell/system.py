@@ -225,7 +225,7 @@ def _module(words: list[str]) -> Iterator[Finding]:
     name, rest = (words[0], words[1:]) if words else ("", [])
     if name == "pip":
         yield from installing(rest)
-    elif name in ("twine", "flit") and "upload" in rest + ["upload"] * (name == "flit"):
+    elif name == "flit" or (name == "twine" and "upload" in rest):
         yield high("publishes a package")
     elif name == "keyring" and rest[:1] == ["get"]:
         yield high("shows credentials")
@@ -261,7 +261,7 @@ def _reads(call: Call) -> Iterator[Finding]:
         yield medium("reads credentials")
 
 
-_TABLE: dict[str, Callable[[Call], Iterator[Finding]]] = {
+RULES: dict[str, Callable[[Call], Iterator[Finding]]] = {
     **dict.fromkeys(_SYSTEM, _system),
     **dict.fromkeys(_PROTECTION, _protection),
     **dict.fromkeys(_DISKS, _disk),
@@ -285,4 +285,3 @@ _TABLE: dict[str, Callable[[Call], Iterator[Finding]]] = {
     "ssh-copy-id": _ssh_copy,
     "history": _history,
 }
-RULES = _TABLE
