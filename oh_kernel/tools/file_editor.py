@@ -126,7 +126,7 @@ class FileEditorExecutor(FileToolExecutor[FileEditorAction, FileEditorObservatio
         path = Path(expanded(action.path))
         if not path.is_absolute():
             raise invalid("path", action.path, self._absolute_path_hint(action))
-        there = _is_there(path)
+        there = _exists(path)
         if there and action.command == "create":
             hint = f"File already exists at: {path}. Cannot overwrite files using command `create`."
             raise invalid("path", path, hint)
@@ -188,7 +188,7 @@ class FileEditorExecutor(FileToolExecutor[FileEditorAction, FileEditorObservatio
         """What an edit would make of the file; nothing is written yet."""
         if before is None:
             text = _required(action, "file_text", action.file_text)
-            _require_folder(resolved(path))
+            _require_parent(resolved(path))
             after = new_file(path, text)
         else:
             after = _edited_text(action, before)
@@ -286,7 +286,8 @@ def _changed(
     )
 
 
-def _is_there(path: Path) -> bool:
+def _exists(path: Path) -> bool:
+    """Whether the path leads to something; CannotRead where that cannot be told."""
     try:
         path.stat()
     except (FileNotFoundError, NotADirectoryError):
@@ -296,7 +297,7 @@ def _is_there(path: Path) -> bool:
     return True
 
 
-def _require_folder(target: Path) -> None:
+def _require_parent(target: Path) -> None:
     try:
         target.parent.stat()
     except OSError as error:
