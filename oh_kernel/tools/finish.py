@@ -1,7 +1,7 @@
 """The tool with which a model ends its turn and gives the answer, also as data if that is asked."""
 
 from collections.abc import Mapping
-from typing import Any, ClassVar
+from typing import Any
 
 from pydantic import BaseModel, Field
 from pydantic.json_schema import SkipJsonSchema
@@ -40,14 +40,12 @@ class FinishExecutor(ToolExecutor[FinishAction, FinishObservation]):
 class FinishTool(Tool):
     """Finishing, as a model calls it."""
 
-    name: ClassVar[str] = "finish"
-    prose: ClassVar[str] = (
-        "End the turn when the task is done, or when you cannot go on without the user."
-    )
-    action: ClassVar[type[Action]] = FinishAction
-    observation: ClassVar[type[Observation]] = FinishObservation
-    executor: ClassVar[type[ToolExecutor[Any, Any]]] = FinishExecutor
-    hints: ClassVar[ToolAnnotations] = ToolAnnotations(
+    name = "finish"
+    prose = "End the turn when the task is done, or when you cannot go on without the user."
+    action = FinishAction
+    observation = FinishObservation
+    executor = FinishExecutor
+    hints = ToolAnnotations(
         readOnlyHint=True, destructiveHint=False, idempotentHint=True, openWorldHint=False
     )
 
@@ -59,7 +57,7 @@ class FinishTool(Tool):
         form = schema if isinstance(schema, ResponseSchema) else ResponseSchema(schema)
 
         class WithSchema(FinishTool, abstract=True):
-            prose: ClassVar[str] = f"{FinishTool.prose} {ASKS_FOR_DATA}"
+            prose = f"{FinishTool.prose} {ASKS_FOR_DATA}"
 
             @classmethod
             def arguments(cls) -> dict[str, Any]:

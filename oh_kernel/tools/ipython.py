@@ -1,7 +1,7 @@
 """How does a model run Python where the user's variables live?"""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING
 
 from pydantic import Field
 
@@ -17,6 +17,8 @@ NO_OUTPUT = "[The code ran without output.]"
 
 
 class IpythonAction(Action):
+    """What to run."""
+
     code: str = Field(
         description="Python to run, with top-level await, %magics and !commands. The value of the "
         "last expression is shown; names stay bound for later calls and for the user."
@@ -27,6 +29,8 @@ class IpythonAction(Action):
 
 
 class IpythonObservation(Observation):
+    """What it printed and showed."""
+
     timed_out: bool = False
     interrupted: bool = False
 
@@ -64,16 +68,18 @@ class IpythonExecutor(ToolExecutor[IpythonAction, IpythonObservation]):
 
 
 class IpythonTool(Tool):
-    name: ClassVar[str] = "ipython"
-    prose: ClassVar[str] = (
+    """Running Python, as a model calls it."""
+
+    name = "ipython"
+    prose = (
         "Run Python in the user's live notebook session. Output, the last value, errors and plots "
         "come back; long output is cut in its middle. After a timeout or error, names bound so far "
         "are kept. input() and debuggers are refused."
     )
-    action: ClassVar[type[Action]] = IpythonAction
-    observation: ClassVar[type[Observation]] = IpythonObservation
-    executor: ClassVar[type[ToolExecutor[Any, Any]]] = IpythonExecutor
-    hints: ClassVar[ToolAnnotations] = ToolAnnotations(title="ipython")
+    action = IpythonAction
+    observation = IpythonObservation
+    executor = IpythonExecutor
+    hints = ToolAnnotations(title="ipython")
 
 
 def observation_of(execution: "Execution") -> IpythonObservation:

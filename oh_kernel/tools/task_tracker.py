@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
-from typing import Any, ClassVar, Literal
+from typing import Any, Literal
 
 from pydantic import Field, model_validator
 
@@ -31,6 +31,8 @@ class TaskItem(Wire):
 
 
 class TaskTrackerAction(Action):
+    """What to do with the list."""
+
     command: Command = Field(
         default="view", description="`plan` puts task_list in place of the list; `view` shows it."
     )
@@ -40,6 +42,8 @@ class TaskTrackerAction(Action):
 
 
 class TaskTrackerObservation(Observation):
+    """The list as it is now."""
+
     command: Command
     task_list: list[TaskItem] = Field(default_factory=list)
 
@@ -65,17 +69,17 @@ class TaskTrackerExecutor(ToolExecutor[TaskTrackerAction, TaskTrackerObservation
 
 
 class TaskTrackerTool(Tool):
-    name: ClassVar[str] = "task_tracker"
-    prose: ClassVar[str] = (
+    """Keeping a list of tasks, as a model calls it."""
+
+    name = "task_tracker"
+    prose = (
         "Keep a list of tasks that the user sees, for work of several parts. Plan it first, then "
         "plan it again as things change: one task in_progress at a time, done once checked."
     )
-    action: ClassVar[type[Action]] = TaskTrackerAction
-    observation: ClassVar[type[Observation]] = TaskTrackerObservation
-    executor: ClassVar[type[ToolExecutor[Any, Any]]] = TaskTrackerExecutor
-    hints: ClassVar[ToolAnnotations] = ToolAnnotations(
-        destructiveHint=False, idempotentHint=True, openWorldHint=False
-    )
+    action = TaskTrackerAction
+    observation = TaskTrackerObservation
+    executor = TaskTrackerExecutor
+    hints = ToolAnnotations(destructiveHint=False, idempotentHint=True, openWorldHint=False)
 
 
 def in_words(tasks: Iterable[TaskItem]) -> str:
