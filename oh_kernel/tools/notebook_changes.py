@@ -81,8 +81,9 @@ def applied(cells: Sequence[Cell], changes: Sequence[Change]) -> list[Cell]:
 
 
 def source_of(cell: Cell) -> str:
-    """The source as one text; files hold it as a list of lines or as one string. What damage made
-    of it is none.
+    """The source as one text; files hold it as a list of lines or as one string.
+
+    A damaged cell, where it may be anything else, has an empty one.
     """
     source = cell.get("source", "")
     if isinstance(source, list):

@@ -108,7 +108,7 @@ class Whereabouts:
     server: str = ""
     room: Room | None = None
     is_known: bool = False
-    """Whether a server has said so that has the file in its folder."""
+    """Whether a server that has the file in its folder has answered."""
     unasked: tuple[str, ...] = ()
     """Why servers that have the file in their folder could not be asked."""
 

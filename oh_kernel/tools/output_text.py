@@ -49,8 +49,9 @@ def model_text(outputs: Iterable[Output]) -> str:
 
 
 def model_images(outputs: Iterable[Output]) -> list[str]:
-    """The pictures among `outputs` as `data:` URLs, the last few; none that a provider refuses:
-    one such would spoil every later request of the conversation.
+    """The last few pictures among `outputs`, as `data:` URLs.
+
+    What a provider refuses is left out: it would spoil every later request of the conversation.
     """
     urls = []
     for output in outputs:
