@@ -82,6 +82,26 @@ class GlobExecutor(ToolExecutor[GlobAction, GlobObservation]):
         return answers.search_path(Path(folder), base), f"./{rest}"
 
 
+class GlobTool(Tool):
+    """Finding files, as a model calls it."""
+
+    name = "glob"
+    prose = (
+        f"Find files by their paths, the newest first ({MAX_FILES} at most).\n"
+        "- A pattern without a slash is looked for at any depth; one with a slash starts at the "
+        "folder, and `**` stands for any folders.\n"
+        "- `*`, `?`, `[ab]` and `{ts,tsx}` are understood. Wildcards leave out hidden files, what "
+        ".gitignore leaves out, and links to folders; what you spell out (`.github/*.yml`, "
+        "`build/*.js`) is found."
+    )
+    action = GlobAction
+    observation = GlobObservation
+    executor = GlobExecutor
+    hints = ToolAnnotations(
+        readOnlyHint=True, destructiveHint=False, idempotentHint=True, openWorldHint=False
+    )
+
+
 @dataclass(frozen=True)
 class _Search:
     root: str
@@ -136,24 +156,4 @@ def _near_miss(search: _Search) -> list[str]:
 def _refused(action: GlobAction, root: str, reason: str) -> GlobObservation:
     return GlobObservation.from_text(
         clip(printable(reason), MAX_CHARS), True, files=[], pattern=action.pattern, search_path=root
-    )
-
-
-class GlobTool(Tool):
-    """Finding files, as a model calls it."""
-
-    name = "glob"
-    prose = (
-        f"Find files by their paths, the newest first ({MAX_FILES} at most).\n"
-        "- A pattern without a slash is looked for at any depth; one with a slash starts at the "
-        "folder, and `**` stands for any folders.\n"
-        "- `*`, `?`, `[ab]` and `{ts,tsx}` are understood. Wildcards leave out hidden files, what "
-        ".gitignore leaves out, and links to folders; what you spell out (`.github/*.yml`, "
-        "`build/*.js`) is found."
-    )
-    action = GlobAction
-    observation = GlobObservation
-    executor = GlobExecutor
-    hints = ToolAnnotations(
-        readOnlyHint=True, destructiveHint=False, idempotentHint=True, openWorldHint=False
     )

@@ -114,6 +114,26 @@ class GrepExecutor(ToolExecutor[GrepAction, GrepObservation]):
         return [answers.near_miss(found.files, "hidden or ignored")] if found.files else []
 
 
+class GrepTool(Tool):
+    """Finding text, as a model calls it."""
+
+    name = "grep"
+    prose = (
+        "Find the files in which a line matches a regular expression, the newest first "
+        f"({MAX_FILES} at most).\n"
+        "- `output` lines shows the lines with their numbers, counts how many there are.\n"
+        "- Hidden and binary files, what .gitignore leaves out, and links are passed by; `path` "
+        "can name any folder or file outright.\n"
+        "- Every line is searched by itself: `\\n` cannot match."
+    )
+    action = GrepAction
+    observation = GrepObservation
+    executor = GrepExecutor
+    hints = ToolAnnotations(
+        readOnlyHint=True, destructiveHint=False, idempotentHint=True, openWorldHint=False
+    )
+
+
 @dataclass(frozen=True)
 class _Detail:
     """What is said of the files beside their paths."""
@@ -197,24 +217,4 @@ def _refused(action: GrepAction, place: str, reason: str) -> GrepObservation:
         pattern=action.pattern,
         search_path=place,
         include_pattern=action.include,
-    )
-
-
-class GrepTool(Tool):
-    """Finding text, as a model calls it."""
-
-    name = "grep"
-    prose = (
-        "Find the files in which a line matches a regular expression, the newest first "
-        f"({MAX_FILES} at most).\n"
-        "- `output` lines shows the lines with their numbers, counts how many there are.\n"
-        "- Hidden and binary files, what .gitignore leaves out, and links are passed by; `path` "
-        "can name any folder or file outright.\n"
-        "- Every line is searched by itself: `\\n` cannot match."
-    )
-    action = GrepAction
-    observation = GrepObservation
-    executor = GrepExecutor
-    hints = ToolAnnotations(
-        readOnlyHint=True, destructiveHint=False, idempotentHint=True, openWorldHint=False
     )

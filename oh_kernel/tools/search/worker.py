@@ -47,6 +47,15 @@ class Item:
     what: Any = None
 
 
+def main() -> None:
+    """Carry out the job on standard input."""
+    job = Job(**json.load(sys.stdin))
+    for item in carry_out(job):
+        sys.stdout.write(json.dumps((item.kind, item.path, item.what)) + "\n")
+        if job.output == "files":
+            sys.stdout.flush()
+
+
 def items(output: bytes) -> list[Item]:
     """What the process has written, up to the last complete line."""
     return [Item(*json.loads(line)) for line in output.split(b"\n")[:-1]]
@@ -65,6 +74,12 @@ def carry_out(job: Job) -> Iterator[Item]:
             unreadable.append(path)
     for path in unreadable:
         yield Item("unreadable", path)
+
+
+def included(include: str | None, *, everything: bool = False) -> PathPattern:
+    """The files that `include` asks for; naming files, it asks for those with a dot first too."""
+    hidden = Hidden(files=everything or include is not None, folders=everything)
+    return PathPattern.parse("**" if include is None else include, hidden=hidden)
 
 
 def _found(search: LineSearch, job: Job, path: str) -> Iterator[Item]:
@@ -91,21 +106,6 @@ def _files(job: Job, unreadable: list[str]) -> Iterator[str]:
         for entry in entries:
             yield entry.path
     unreadable += tree.unreadable
-
-
-def included(include: str | None, *, everything: bool = False) -> PathPattern:
-    """The files that `include` asks for; naming files, it asks for those with a dot first too."""
-    hidden = Hidden(files=everything or include is not None, folders=everything)
-    return PathPattern.parse("**" if include is None else include, hidden=hidden)
-
-
-def main() -> None:
-    """Carry out the job on standard input."""
-    job = Job(**json.load(sys.stdin))
-    for item in carry_out(job):
-        sys.stdout.write(json.dumps((item.kind, item.path, item.what)) + "\n")
-        if job.output == "files":
-            sys.stdout.flush()
 
 
 if __name__ == "__main__":
