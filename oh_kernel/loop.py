@@ -110,9 +110,8 @@ class MainThread:
     def __init__(self) -> None:
         self._inbox: SimpleQueue[_Job[Any] | None] = SimpleQueue()
         self._waiting = 0
-        self.wake: Callable[[], object] | None = (
-            None  # thread-safe; None: no event loop serves the queue
-        )
+        # Thread-safe; None: no event loop serves the queue.
+        self.wake: Callable[[], object] | None = None
 
     def submit(self, fn: Callable[[], T]) -> concurrent.futures.Future[T]:
         """Have `fn()` run on the main thread."""
@@ -229,6 +228,11 @@ def on_agent_thread() -> bool:
 def spawn(coro: Coroutine[Any, Any, T]) -> Spawned[T]:
     """Start `coro` on the agent loop, from any thread."""
     return Spawned(coro, _agent_thread.loop())
+
+
+async def run_on_main(fn: Callable[[], T]) -> T:
+    """What `fn()` gives, run on the main thread. For callers on the agent loop."""
+    return await asyncio.wrap_future(main_thread.submit(fn))
 
 
 def run_blocking(coro: Coroutine[Any, Any, T], *, timeout_s: float | None = None) -> T:

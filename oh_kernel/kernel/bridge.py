@@ -18,9 +18,9 @@ import uuid
 from collections.abc import Awaitable, Callable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial
-from typing import Any, TypeVar
+from typing import Any
 
-from oh_kernel.loop import main_thread, spawn
+from oh_kernel.loop import main_thread, run_on_main, spawn
 from oh_kernel.sessions.interrupts import interrupts
 
 # A request from another process and its reply, both JSON objects; awaited on the agent loop.
@@ -30,8 +30,6 @@ RequestHandler = Callable[[Mapping[str, Any]], Awaitable[Mapping[str, Any]]]
 REQUEST_S = 30.0
 # How often the main thread looks whether a person has answered.
 ANSWER_POLL_S = 0.05
-
-T = TypeVar("T")
 
 
 class Bridge:
@@ -158,8 +156,8 @@ class Bridge:
         and a cancelled question holds nothing up.
         """
         source = _Terminal() if self.kernel is None else _StdinChannel(self.kernel)
-        await _on_main(lambda: source.send(prompt))
-        while (answer := await _on_main(source.answer)) is None:
+        await run_on_main(lambda: source.send(prompt))
+        while (answer := await run_on_main(source.answer)) is None:
             await asyncio.sleep(ANSWER_POLL_S)
         return answer
 
@@ -275,10 +273,6 @@ class _Terminal:
     def answer(self) -> str | None:
         ready, _, _ = select.select([sys.stdin], [], [], 0)
         return sys.stdin.readline().rstrip("\n") if ready else None
-
-
-async def _on_main(work: Callable[[], T]) -> T:
-    return await asyncio.wrap_future(main_thread.submit(work))
 
 
 async def _await(answer: Awaitable[Mapping[str, Any]]) -> Mapping[str, Any]:

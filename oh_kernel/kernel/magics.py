@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import asyncio
 import getpass
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any, Protocol, TypeVar
+from typing import Any, Protocol
 
 from oh_kernel.credentials import store_key
 from oh_kernel.errors import OpenHandsError, SettingsError
@@ -15,7 +13,7 @@ from oh_kernel.kernel.config import options_of
 from oh_kernel.kernel.grammar import Ask, Do, parse
 from oh_kernel.kernel.notes import Note, Table, displayed, refused
 from oh_kernel.layers import option_named
-from oh_kernel.loop import main_thread
+from oh_kernel.loop import run_on_main
 from oh_kernel.options import OPTIONS
 from oh_kernel.providers import BY_NAME as PROVIDERS_BY_NAME
 from oh_kernel.providers import (
@@ -29,8 +27,6 @@ from oh_kernel.settings import Settings, config_folder, config_path
 from oh_kernel.views.result import TurnResult
 
 HISTORY_ROWS = 20
-
-T = TypeVar("T")
 
 
 class NotebookSession(Protocol):
@@ -93,7 +89,7 @@ async def _turn(request: Ask, session: NotebookSession, shell: Any) -> object:
         return Note(how_to_set_a_model(config_path()))
     result = await session.turn(request.prompt, new=request.new, overrides=request.overrides)
     if request.bind:
-        await _on_main(lambda: shell.user_ns.update({request.bind: result.answer}))
+        await run_on_main(lambda: shell.user_ns.update({request.bind: result.answer}))
     return result
 
 
@@ -207,14 +203,9 @@ async def _asked(prompt: str) -> str:
 
     try:
         # Looked up when it is called: a kernel puts its own in place while a cell runs.
-        return (await _on_main(lambda: getpass.getpass(prompt))).strip()
+        return (await run_on_main(lambda: getpass.getpass(prompt))).strip()
     except (StdinNotImplementedError, EOFError) as error:
         raise SettingsError(
             "Nobody can be asked for a key here.",
             remedy="Set the provider's variable, such as OPENAI_API_KEY, before the kernel starts.",
         ) from error
-
-
-async def _on_main(do: Callable[[], T]) -> T:
-    """The user's namespace and the front end's questions belong to the main thread."""
-    return await asyncio.wrap_future(main_thread.submit(do))

@@ -2,7 +2,7 @@
 
 import asyncio
 import weakref
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +25,7 @@ from oh_kernel.kernel.notes import Table
 from oh_kernel.kernel.recent_cells import last_count, recent_cells
 from oh_kernel.kernel.turn_view import FrontEnd, Review, TurnView, changed_files
 from oh_kernel.kernel.variables import summary
-from oh_kernel.loop import main_thread
+from oh_kernel.loop import run_on_main
 from oh_kernel.sessions.namespace import Namespace
 from oh_kernel.settings import Settings, load_settings
 from oh_kernel.store import EventStore
@@ -126,7 +126,7 @@ class NotebookSession:
         """What the model is told of the notebook. Looked up on main, where the namespace lives."""
         if settings.context == "none":
             return []
-        return await _on_main(lambda: self._look(settings))
+        return await run_on_main(lambda: self._look(settings))
 
     def _look(self, settings: Settings) -> list[str]:
         shell = self._shell
@@ -287,10 +287,6 @@ def turn_result(conversation: Conversation, events: Sequence[Event]) -> TurnResu
         cost_usd=metrics.cost_usd if priced else None,
         files_changed=changed_files(edits_of(events), conversation.workspace),
     )
-
-
-async def _on_main(look: Callable[[], list[str]]) -> list[str]:
-    return await asyncio.wrap_future(main_thread.submit(look))
 
 
 def _in_words(conversation: Conversation) -> str:

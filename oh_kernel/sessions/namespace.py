@@ -20,7 +20,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from oh_kernel.loop import main_thread
+from oh_kernel.loop import main_thread, run_on_main
 from oh_kernel.sessions.interrupts import interrupts
 from oh_kernel.sessions.outputs import KernelTaps, Outputs, ShellTaps
 from oh_kernel.sessions.process_shell import Program, process_shell
@@ -110,7 +110,7 @@ class Namespace:
 
         In a process that has an IPython shell already, it is that shell's namespace.
         """
-        shell, is_ours = await asyncio.wrap_future(main_thread.submit(process_shell))
+        shell, is_ours = await run_on_main(process_shell)
         return cls(shell, program=Program(shell, Path(folder).resolve()) if is_ours else None)
 
     async def run(
