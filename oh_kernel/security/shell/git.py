@@ -91,7 +91,7 @@ def _clean(call: Call) -> Iterator[Finding]:
 
 def _checkout(call: Call) -> Iterator[Finding]:
     texts = call.texts
-    paths = texts[texts.index("--") + 1 :] if "--" in texts else call_paths(texts)
+    paths = texts[texts.index("--") + 1 :] if "--" in texts else _sure_paths(texts)
     many = any(
         path in (".", "*", ":/", "./", ":") or "*" in path or path.endswith("/") for path in paths
     )
@@ -101,7 +101,7 @@ def _checkout(call: Call) -> Iterator[Finding]:
     yield medium("changes files of the workspace")
 
 
-def call_paths(texts: list[str]) -> list[str]:
+def _sure_paths(texts: list[str]) -> list[str]:
     """The words that are paths for sure although no `--` stands before them."""
     return [text for text in texts if text in (".", "*", ":/", "./")]
 
