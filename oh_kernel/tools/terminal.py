@@ -21,9 +21,17 @@ from oh_kernel.events.base import Wire
 from oh_kernel.events.content import Content, joined_text
 from oh_kernel.loop import on_agent_thread, run_blocking
 from oh_kernel.sessions.bash import BashSession, Outcome
-from oh_kernel.sessions.capture import Capture
-from oh_kernel.sessions.pty import LINE_MAX_BYTES
 from oh_kernel.tools.base import Tool, ToolContext, ToolExecutor, clip
+from oh_kernel.tools.terminal_answers import (
+    GOING_ON,
+    LOST,
+    MAX_CHARS,
+    NEW_SHELL,
+    NO_SHELL,
+    RESET,
+    TYPED_IN_PART,
+    shortened,
+)
 from oh_kernel.tools.terminal_keys import control_letter, key_bytes
 from oh_kernel.tools.terminal_refusals import (
     no_command,
@@ -32,36 +40,12 @@ from oh_kernel.tools.terminal_refusals import (
     without_end,
 )
 
-MAX_CHARS = 30_000
 NO_CHANGE_TIMEOUT_S = 30.0
 # After a key there is an answer soon or none at all.
 _KEY_TIMEOUT_S = 2.0
 _INTERRUPT_GRACE_S = 1.0
 # As bash wants names of variables; what is not one cannot be exported.
 _NAME = re.compile(r"(?<![A-Za-z0-9_])[A-Za-z_][A-Za-z0-9_]*")
-
-_RESET = (
-    "Terminal session has been reset. All previous environment variables and session state have "
-    "been cleared."
-)
-_GOING_ON = (
-    "The command is still running. Send an empty command to read on, is_input=true with text or a "
-    "key (C-c, C-z, C-d) to answer or stop it, or reset=true to start over; a longer timeout can "
-    "be set next time."
-)
-_LOST = (
-    "completed but the exit code could not be determined. Terminal output may have corrupted the "
-    "PS1 metadata markers."
-)
-_NEW_SHELL = (
-    "A new one was started in {folder}: the directory, variables and background jobs of the old "
-    "one are gone."
-)
-_TYPED_IN_PART = (
-    "[Only {} of {} bytes were taken: the command does not read them, or it reads lines, of which "
-    f"{LINE_MAX_BYTES} bytes can be typed. Use a file.]\n"
-)
-_NO_SHELL = "Its directory, variables and jobs are gone, and no new one could be started."
 
 
 class SecretsSource(Protocol):
@@ -232,10 +216,10 @@ class TerminalExecutor(ToolExecutor[TerminalAction, TerminalObservation]):
         if not action.command.strip():
             meta = self._metadata(0)
             return TerminalObservation.from_text(
-                _RESET, command="[RESET]", exit_code=0, metadata=meta
+                RESET, command="[RESET]", exit_code=0, metadata=meta
             )
         answer = await self._execute(action, context)
-        text = f"{_RESET}\n\n{joined_text(answer.content)}"
+        text = f"{RESET}\n\n{joined_text(answer.content)}"
         return answer.model_copy(
             update={"content": [TextContent(text=text)], "command": f"[RESET] {action.command}"}
         )
@@ -276,7 +260,7 @@ class TerminalExecutor(ToolExecutor[TerminalAction, TerminalObservation]):
         taken = await self._session.type(data)
         letter = control_letter(action.command)
         note = f" CTRL+{letter} was sent." if letter else ""
-        prefix = _TYPED_IN_PART.format(taken, len(data)) if taken < len(data) else ""
+        prefix = TYPED_IN_PART.format(taken, len(data)) if taken < len(data) else ""
         outcome = await self._follow(action, context)
         return self._observe(outcome, action, prefix=prefix, note=note)
 
@@ -286,7 +270,7 @@ class TerminalExecutor(ToolExecutor[TerminalAction, TerminalObservation]):
             f'\n[Your command "{action.command}" is NOT executed. The previous command is still '
             "running - You CANNOT send new commands until the previous command is completed. By "
             "setting `is_input` to `true`, you can interact with the current process: "
-            f"{_GOING_ON}]"
+            f"{GOING_ON}]"
         )
         if outcome.ending != "timeout":  # it has ended this very moment
             self._end_untold = False
@@ -333,13 +317,13 @@ class TerminalExecutor(ToolExecutor[TerminalAction, TerminalObservation]):
         self._end_untold = outcome.ending in ("quiet", "timeout")
         match outcome.ending:
             case "quiet":
-                end = f"has no new output after {self._patience_s(action):g} seconds. {_GOING_ON}"
+                end = f"has no new output after {self._patience_s(action):g} seconds. {GOING_ON}"
             case "timeout":
-                end = f"timed out after {action.timeout:g} seconds. {_GOING_ON}"
+                end = f"timed out after {action.timeout:g} seconds. {GOING_ON}"
             case "finished" | "died":
                 end = f"completed with exit code {outcome.exit_code}."
             case "lost":
-                end = _LOST
+                end = LOST
         return self._answer(outcome, prefix=prefix, suffix=f"\n[The command {end}{note}]")
 
     def _answer(
@@ -355,7 +339,7 @@ class TerminalExecutor(ToolExecutor[TerminalAction, TerminalObservation]):
         if outcome.ending in ("died", "lost"):
             note = f"[{outcome.replaced} {self._new_shell()}]\n{note}"
         prefix = "".join(f"[{remark}]\n" for remark in outcome.remarks) + prefix
-        text, saved = _shortened(outcome)
+        text, saved = shortened(outcome)
         return TerminalObservation.from_text(
             "\n".join(filter(None, [text, note.rstrip()])),
             is_error=is_error,
@@ -368,7 +352,7 @@ class TerminalExecutor(ToolExecutor[TerminalAction, TerminalObservation]):
 
     def _new_shell(self) -> str:
         started = self._session.pid is not None
-        return _NEW_SHELL.format(folder=self._session.folder) if started else _NO_SHELL
+        return NEW_SHELL.format(folder=self._session.folder) if started else NO_SHELL
 
     def _metadata(self, exit_code: int, *, prefix: str = "", suffix: str = "") -> CmdOutputMetadata:
         session = self._session
@@ -398,31 +382,6 @@ class TerminalTool(Tool):
 
 def _error(text: str, command: str | None) -> TerminalObservation:
     return TerminalObservation.from_text(text, is_error=True, command=command)
-
-
-def _shortened(outcome: Outcome) -> tuple[str, Path | None]:
-    """The output cut to what a model is shown, and the file with all of it if it was cut."""
-    text = outcome.text.rstrip("\n")
-    total = outcome.capture.total_chars
-    if len(text) <= MAX_CHARS:
-        return text, None
-    path = outcome.capture.save()
-    line = text.count("\n", 0, MAX_CHARS // 2) + 1
-    notice = (
-        "\n<response clipped><NOTE>Due to the max output limit, only part of the full response has "
-        f"been shown to you: about {total - MAX_CHARS} of {total} characters are left out; "
-        f"the truncated part starts around line {line}. {_whereabouts(outcome.capture)}</NOTE>\n"
-    )
-    return clip(text, MAX_CHARS, notice), path
-
-
-def _whereabouts(capture: Capture) -> str:
-    """Where the complete output is."""
-    if capture.path is None:
-        return f"The complete output could not be saved to a file: {capture.problem}."
-    whole = capture.saved_chars == capture.total_chars
-    stop = "" if whole else f" up to character {capture.saved_chars}"
-    return f"The complete output has been saved to {capture.path}{stop}."
 
 
 @functools.lru_cache(maxsize=16)  # most commands end like the one before

@@ -15,12 +15,8 @@ import pytest
 
 from oh_kernel.events import ObservationEvent, event_from_json
 from oh_kernel.events.content import joined_text
-from oh_kernel.tools.terminal import (
-    MAX_CHARS,
-    TerminalAction,
-    TerminalExecutor,
-    TerminalObservation,
-)
+from oh_kernel.tools.terminal import TerminalAction, TerminalExecutor, TerminalObservation
+from oh_kernel.tools.terminal_answers import MAX_CHARS
 
 
 class Terminal:
