@@ -127,6 +127,7 @@ def make_executor(
 
 def _arguments(name: str, settings: Settings, resources: Resources) -> Mapping[str, Any]:
     """What the executor of our tool called `name` takes beside the workspace."""
+    shared = {"files": resources.files, "allowed_folders": settings.allowed_folders}
     match name:
         case "terminal":
             return {
@@ -137,9 +138,8 @@ def _arguments(name: str, settings: Settings, resources: Resources) -> Mapping[s
                 "one_statement": settings.terminal_one_statement,
             }
         case name if name in _ON_FILES:
-            return {"files": resources.files, "allowed_folders": settings.allowed_folders}
+            return shared
         case "notebook_editor":
-            shared = {"files": resources.files, "allowed_folders": settings.allowed_folders}
             return {**shared, "own": _own_notebook(resources.namespace)}
         case "ipython":
             return {"namespace": resources.namespace, "timeout_s": settings.python_timeout_s}
