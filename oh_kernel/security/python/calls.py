@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from oh_kernel.security.findings import Finding, high, medium
 from oh_kernel.security.python import files, network, runs, stores
 from oh_kernel.security.shell.model import Kind, Word
+from oh_kernel.security.tables import names
 
 if TYPE_CHECKING:
     from oh_kernel.security.python.risk import PythonAnalysis
@@ -24,6 +25,13 @@ _ENDS_KERNEL = re.compile(
     r"|globals\(\)\.clear|get_ipython\(\)\.user_ns\.clear|locals\(\)\.clear|vars\(\)\.clear"
     r"|.*kernel_manager\w*\.\w*shutdown\w*)$"
 )
+_BACK_DOORS = re.compile(
+    r"(?:types\.(?:FunctionType|CodeType)|marshal\.loads?|.*\.__subclasses__|.*__globals__.*)$"
+)
+_STRONG_MODULES = re.compile(
+    r"(?:os|sys|subprocess|shutil|builtins|__builtins__|posix|__import__\(\)|ctypes)$"
+)
+_STRONG_NAMES = names("system popen exec eval rmtree run remove unlink")
 
 
 def findings(analysis: PythonAnalysis, node: ast.Call, name: str) -> Iterator[Finding]:
@@ -90,58 +98,38 @@ def _handed_on(analysis: PythonAnalysis, node: ast.Call) -> Iterator[Finding]:
 
 def _hidden(analysis: PythonAnalysis, node: ast.Call, name: str) -> Iterator[Finding]:
     """Names that are put together, and doors behind the language."""
-    values = analysis.values
-    if name in ("getattr", "builtins.getattr", "setattr") and len(node.args) > 1:
-        word = values.word(node.args[1])
-        base = values.dotted(node.args[0])
-        if (
-            word.flow.kind is Kind.DECODED
-            or word.is_joined
-            or (
-                re.match(
-                    r"(?:os|sys|subprocess|shutil|builtins|__builtins__|posix|__import__\(\)|ctypes)$",
-                    base,
-                )
-                and (
-                    not word.is_known
-                    or word.text
-                    in (
-                        "system",
-                        "popen",
-                        "exec",
-                        "eval",
-                        "rmtree",
-                        "run",
-                        "remove",
-                        "unlink",
-                    )
-                )
-            )
-        ):
-            yield high("hides the function's name")
+    looks_up = name in ("getattr", "builtins.getattr", "setattr") and len(node.args) > 1
+    if looks_up and _hides_attribute(analysis, *node.args[:2]):
+        yield high("hides the function's name")
     if name in ("__import__", "importlib.import_module", "importlib.__import__") and node.args:
-        word = values.word(node.args[0])
-        if (
-            word.flow.kind is Kind.DECODED
-            or word.is_joined
-            or (name == "__import__" and not word.is_known)
-        ):
+        word = analysis.values.word(node.args[0])
+        if _is_put_together(word) or (name == "__import__" and not word.is_known):
             yield high("hides a module's name")
         else:
             yield medium("runs a module by its name")
-    if re.match(
-        r"(?:types\.(?:FunctionType|CodeType)|marshal\.loads?|.*\.__subclasses__|.*__globals__.*)$",
-        name,
-    ):
+    if _BACK_DOORS.match(name):
         yield high("hides what it runs")
     if (
         isinstance(node.func, ast.Subscript)
-        and re.search(r"globals\(\)|__builtins__|__dict__", values.dotted(node.func))
+        and re.search(r"globals\(\)|__builtins__|__dict__", analysis.values.dotted(node.func))
         and not isinstance(node.func.slice, ast.Constant)
     ):
         yield high("hides the function's name")
-    if name.startswith("__import__().") and node.func.__class__ is ast.Attribute:
+    if name.startswith("__import__().") and isinstance(node.func, ast.Attribute):
         yield from _imported_call(analysis, node, name)
+
+
+def _hides_attribute(analysis: PythonAnalysis, owner: ast.expr, attribute: ast.expr) -> bool:
+    """`getattr(os, "sys" + "tem")`, or any name in a module that runs or deletes."""
+    word = analysis.values.word(attribute)
+    is_dangerous = _STRONG_MODULES.match(analysis.values.dotted(owner)) is not None
+    return _is_put_together(word) or (
+        is_dangerous and (not word.is_known or word.text in _STRONG_NAMES)
+    )
+
+
+def _is_put_together(word: Word) -> bool:
+    return word.flow.kind is Kind.DECODED or word.is_joined
 
 
 def _imported_call(analysis: PythonAnalysis, node: ast.Call, name: str) -> Iterator[Finding]:
