@@ -6,9 +6,13 @@ from collections.abc import Iterator
 from oh_kernel.security.findings import Finding, high, medium
 from oh_kernel.security.places import is_this_machine
 from oh_kernel.security.shell.model import Call
-from oh_kernel.security.tables import by_name
+from oh_kernel.security.tables import by_name, names
 
 _INSTALLS_FROM = re.compile(r"(?:^|[\s@=])(?:git\+\w+|https?|ftp)://|^git@")
+_PLAIN_INDEX = re.compile(r"--(?:extra-)?index(?:-url)?=http://|--trusted-host=")
+_INDEX_OPTIONS = names("-i --index-url --extra-index-url -f --find-links --registry --index")
+_LOOKS = names("list show freeze check search info ls view outdated tree why config")
+_FETCHES = names("install i add download wheel sync ci pip tool inject create update")
 
 
 def _pip(call: Call) -> Iterator[Finding]:
@@ -22,64 +26,30 @@ def installing(texts: list[str]) -> Iterator[Finding]:
     ['HIGH', 'MEDIUM']
     """
     verb = next((text for text in texts if not text.startswith("-")), "")
-    if verb in (
-        "list",
-        "show",
-        "freeze",
-        "check",
-        "search",
-        "info",
-        "ls",
-        "view",
-        "outdated",
-        "tree",
-        "why",
-        "config",
-    ):
-        if verb == "config" and re.search(
-            r"trusted-host|strict-ssl false|ssl_verify", " ".join(texts)
-        ):
+    if verb in _LOOKS:
+        line = " ".join(texts)
+        if verb == "config" and re.search(r"trusted-host|strict-ssl false|ssl_verify", line):
             yield high("turns certificate checks off")
         return
-    if verb in (
-        "install",
-        "i",
-        "add",
-        "download",
-        "wheel",
-        "sync",
-        "ci",
-        "pip",
-        "tool",
-        "inject",
-        "create",
-        "update",
-    ):
-        for before, text in zip(["", *texts], texts, strict=False):
-            if before in (
-                "-i",
-                "--index-url",
-                "--extra-index-url",
-                "-f",
-                "--find-links",
-                "--registry",
-                "--index",
-            ):
-                if text.startswith("http://") and not is_this_machine(text):
-                    yield high("installs from an unencrypted index")
-            elif text == "--trusted-host" or re.match(
-                r"--(?:extra-)?index(?:-url)?=http://|--trusted-host=", text
-            ):
-                yield high("installs from an unencrypted index")
-            elif (
-                _INSTALLS_FROM.search(text)
-                and not text.startswith("--")
-                and before not in ("-c", "--channel")
-            ):
-                yield high("installs from a bare address")
+    if verb in _FETCHES:
+        yield from _sources(texts)
     if verb in ("publish", "unpublish", "deprecate", "yank"):
         yield high("publishes a package")
     yield medium("changes the project's packages")
+
+
+def _sources(texts: list[str]) -> Iterator[Finding]:
+    """Where packages come from, when it is not the usual index."""
+    for before, text in zip(["", *texts], texts, strict=False):
+        if before in _INDEX_OPTIONS:
+            if text.startswith("http://") and not is_this_machine(text):
+                yield high("installs from an unencrypted index")
+        elif text == "--trusted-host" or _PLAIN_INDEX.match(text):
+            yield high("installs from an unencrypted index")
+        elif before in ("-c", "--channel") or text.startswith("--"):
+            continue
+        elif _INSTALLS_FROM.search(text):
+            yield high("installs from a bare address")
 
 
 def _npm(call: Call) -> Iterator[Finding]:
