@@ -46,6 +46,15 @@ _CONNECTS = re.compile(
     r"|pyodbc|cx_Oracle|snowflake\.connector)\.(?:connect|create_engine)$|^create_engine$"
 )
 
+_WRITES_TABLE = re.compile(
+    r"\.(?:to_sql|to_gbq|write_database|saveAsTable|insertInto|save_as_table|write_table)$"
+)
+_REPLACES = re.compile(
+    r"(?:if_exists|if_table_exists|mode)\(?=?\(?['\"](?:replace|overwrite)|overwrite=True"
+    r"|mode\(['\"]overwrite"
+)
+_MEMORY = ("", ":memory:", "sqlite://", "sqlite:///:memory:")
+
 
 def findings(analysis: PythonAnalysis, node: ast.Call, name: str) -> Iterator[Finding]:
     """What the call `node` of the function `name` does with stored or fetched things."""
@@ -137,30 +146,23 @@ def _stores(analysis: PythonAnalysis, node: ast.Call, name: str) -> Iterator[Fin
         r"bind=|engine|\.__table__|collection|db\[|client\[|\bdb\.", source
     ):
         yield high("drops or empties a table or database")
-    if re.search(
-        r"\.(?:to_sql|to_gbq|write_database|saveAsTable|insertInto|save_as_table|write_table)$",
-        name,
-    ):
-        replaces = re.search(
-            r"(?:if_exists|if_table_exists|mode)\(?=?\(?['\"](?:replace|overwrite)"
-            r"|overwrite=True|mode\(['\"]overwrite",
-            source,
-        )
-        if replaces:
-            found = [high("replaces a table that may hold data")]
-            yield from capped(found) if _all_temporary(analysis) else found
-        elif not _in_memory(analysis):
-            yield medium("adds rows to a database")
+    if _WRITES_TABLE.search(name):
+        yield from _written_table(analysis, replaces=_REPLACES.search(source) is not None)
     if re.search(r"\.(?:parquet|csv|json|save|orc|text)$", name) and ".write" in source:
         target = analysis.values.word(node.args[0]).text if node.args else ""
         yield high("writes into a shared store") if is_store(target) else medium("writes a folder")
 
 
+def _written_table(analysis: PythonAnalysis, *, replaces: bool) -> Iterator[Finding]:
+    if replaces:
+        found = [high("replaces a table that may hold data")]
+        yield from capped(found) if _all_temporary(analysis) else found
+    elif not _in_memory(analysis):
+        yield medium("adds rows to a database")
+
+
 def _in_memory(analysis: PythonAnalysis) -> bool:
-    return bool(analysis.databases) and all(
-        word.text in ("", ":memory:", "sqlite://", "sqlite:///:memory:")
-        for word in analysis.databases
-    )
+    return bool(analysis.databases) and all(word.text in _MEMORY for word in analysis.databases)
 
 
 def _all_temporary(analysis: PythonAnalysis) -> bool:
@@ -178,7 +180,7 @@ def _sql(analysis: PythonAnalysis, node: ast.Call, name: str) -> Iterator[Findin
         ]
         word = analysis.values.word(given[0]) if given else Word("")
         analysis.databases.append(word)
-        if word.text not in ("", ":memory:", "sqlite://", "sqlite:///:memory:"):
+        if word.text not in _MEMORY:
             yield medium("opens a database")
     if not _SQL_CALLS.match(name) or not node.args:
         return
@@ -189,7 +191,7 @@ def _sql(analysis: PythonAnalysis, node: ast.Call, name: str) -> Iterator[Findin
         ("execute", "executescript", "executemany", "text", "sql")
     ) and not looks_like_sql(word.text):
         return
+    if _in_memory(analysis):
+        return
     found = list(sql_findings(word.text))
-    yield from (
-        (capped(found) if not _in_memory(analysis) else []) if _all_temporary(analysis) else found
-    )
+    yield from capped(found) if _all_temporary(analysis) else found
