@@ -25,21 +25,9 @@ _SHELL_LINES = set(
     """
     )
 )
-_PYTHON_CELLS = {
-    "time",
-    "timeit",
-    "capture",
-    "prun",
-    "python",
-    "python3",
-    "python2",
-    "pypy",
-    "debug",
-    "memit",
-    "mprun",
-    "lprun",
-    "px",
-}
+_PYTHON_CELLS = set(
+    names("time timeit capture prun python python3 python2 pypy debug memit mprun lprun px")
+)
 _LOOKS = set(names(
     """
     who whos who_ls matplotlib config load_ext autoreload reload_ext lsmagic magic quickref pwd

@@ -31,6 +31,9 @@ _BACK_DOORS = re.compile(
 _STRONG_MODULES = re.compile(
     r"(?:os|sys|subprocess|shutil|builtins|__builtins__|posix|__import__\(\)|ctypes)$"
 )
+_OF_A_PATH = names(
+    "remove unlink rmtree rmdir rm rename replace touch mkdir symlink_to hardlink_to"
+)
 _STRONG_NAMES = names("system popen exec eval rmtree run remove unlink")
 
 
@@ -52,19 +55,7 @@ def findings(analysis: PythonAnalysis, node: ast.Call, name: str) -> Iterator[Fi
         yield from runs.run_words(
             [Word(name[3:]), *(analysis.values.word(one) for one in node.args)]
         )
-    elif method in (
-        "remove",
-        "unlink",
-        "rmtree",
-        "rmdir",
-        "rm",
-        "rename",
-        "replace",
-        "touch",
-        "mkdir",
-        "symlink_to",
-        "hardlink_to",
-    ):
+    elif method in _OF_A_PATH:
         yield from files.of_a_path(analysis, node, name)
     elif method in ("kill", "terminate", "send_signal"):
         yield from runs.ends(analysis, node, name)
