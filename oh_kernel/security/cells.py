@@ -14,7 +14,7 @@ from oh_kernel.security.shell.risk import shell_findings
 from oh_kernel.security.sql_risk import sql_findings
 from oh_kernel.security.tables import names
 
-Magic = Callable[[str, str], Iterator[Finding]]
+Magic = Callable[[str], Iterator[Finding]]
 
 _SHELL_CELLS = {"bash", "sh", "system", "sx", "!", "zsh", "dash", "ksh"}
 _SHELL_LINES = set(
@@ -60,7 +60,7 @@ def cell_findings(code: str) -> list[Finding]:
     found = python_findings(changed, shows_last=True)
     for node in ast.walk(tree):
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
-            found += _magic_call(node.func.attr, node.args, changed)
+            found += _magic_call(node.func.attr, node.args)
     return found
 
 
@@ -74,7 +74,7 @@ def _plain(code: str) -> list[Finding]:
     return found
 
 
-def _magic_call(method: str, args: list[ast.expr], code: str) -> list[Finding]:
+def _magic_call(method: str, args: list[ast.expr]) -> list[Finding]:
     texts = [
         one.value if isinstance(one, ast.Constant) and isinstance(one.value, str) else ""
         for one in args
@@ -96,7 +96,7 @@ def _line(name: str, line: str) -> Iterator[Finding]:
             re.sub(r"^(?:-\w+(?:\s*\d+)?\s+)*", "", line), shows_last=name == "time"
         )
     elif name in _LINES:
-        yield from _LINES[name](line, "")
+        yield from _LINES[name](line)
     elif name not in _LOOKS:
         yield medium(f"runs the magic %{name}")
 
@@ -132,7 +132,7 @@ def _cell(name: str, line: str, body: str) -> Iterator[Finding]:
         yield from sql_findings(f"{line if ' ' in line and '--' not in line else ''}\n{body}")
         yield medium("talks to a database")
     elif name in _LINES:
-        yield from _LINES[name](line, body)
+        yield from _LINES[name](line)
     elif name in ("perl", "ruby", "R", "julia", "node"):
         yield from other_language(body)
     elif name not in _LOOKS:
@@ -142,11 +142,11 @@ def _cell(name: str, line: str, body: str) -> Iterator[Finding]:
 # Magics of their own
 
 
-def _resets(line: str, body: str) -> Iterator[Finding]:
+def _resets(line: str) -> Iterator[Finding]:
     yield high("empties the names of the session")
 
 
-def _environment(line: str, body: str) -> Iterator[Finding]:
+def _environment(line: str) -> Iterator[Finding]:
     name, mark, value = line.strip().partition("=")
     if not name:
         yield high("shows the environment")
@@ -158,7 +158,7 @@ def _environment(line: str, body: str) -> Iterator[Finding]:
         yield from shell_findings(f"export {words[0]}={' '.join(words[1:])!r}")
 
 
-def _runs(line: str, body: str) -> Iterator[Finding]:
+def _runs(line: str) -> Iterator[Finding]:
     words = [word for word in line.split() if not word.startswith("-")]
     yield (
         high("runs what it downloads")
@@ -167,12 +167,12 @@ def _runs(line: str, body: str) -> Iterator[Finding]:
     )
 
 
-def _history(line: str, body: str) -> Iterator[Finding]:
+def _history(line: str) -> Iterator[Finding]:
     if re.search(r"-\w*g|~", line):
         yield high("shows what was typed in other sessions")
 
 
-def _store(line: str, body: str) -> Iterator[Finding]:
+def _store(line: str) -> Iterator[Finding]:
     yield (
         high("deletes what was stored")
         if re.search(r"-z|-d", line)
@@ -180,20 +180,20 @@ def _store(line: str, body: str) -> Iterator[Finding]:
     )
 
 
-def _publishes(line: str, body: str) -> Iterator[Finding]:
+def _publishes(line: str) -> Iterator[Finding]:
     yield high("publishes code")
 
 
-def _sql(line: str, body: str) -> Iterator[Finding]:
+def _sql(line: str) -> Iterator[Finding]:
     yield from sql_findings(re.sub(r"^\S+://\S+\s*", "", line))
     yield medium("talks to a database")
 
 
-def _ends(line: str, body: str) -> Iterator[Finding]:
+def _ends(line: str) -> Iterator[Finding]:
     yield high("ends processes")
 
 
-def _goes(line: str, body: str) -> Iterator[Finding]:
+def _goes(line: str) -> Iterator[Finding]:
     yield medium("changes the folder")
 
 

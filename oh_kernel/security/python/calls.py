@@ -162,7 +162,7 @@ def assigning(analysis: PythonAnalysis, target: ast.expr, value: ast.expr) -> It
         yield medium("sets a variable")
 
 
-def forgetting(analysis: PythonAnalysis, target: ast.expr) -> Iterator[Finding]:
+def forgetting(target: ast.expr) -> Iterator[Finding]:
     """What it means that a name or an element is deleted."""
     source = ast.unparse(target)
     if re.match(r"(?:globals|locals|vars)\(\)\[|.*\buser_ns\[|sys\.modules\[", source):
@@ -171,7 +171,7 @@ def forgetting(analysis: PythonAnalysis, target: ast.expr) -> Iterator[Finding]:
         yield medium("forgets a name")
 
 
-def naming(analysis: PythonAnalysis, node: ast.Attribute) -> Iterator[Finding]:
+def naming(node: ast.Attribute) -> Iterator[Finding]:
     """What a name alone tells: the doors behind the language."""
     if node.attr in ("__subclasses__", "__globals__"):
         yield high("hides what it runs")

@@ -48,7 +48,7 @@ _OPEN_HOSTS = ("0.0.0.0", "", "::")
 
 def findings(analysis: PythonAnalysis, node: ast.Call, name: str) -> Iterator[Finding]:
     """What the call `node` of the function `name` does beyond this machine."""
-    yield from _keywords(analysis, node, name)
+    yield from _keywords(node, name)
     yield from _http(analysis, node, name)
     yield from _sends(analysis, node, name)
     yield from _secrets(analysis, node, name)
@@ -56,7 +56,7 @@ def findings(analysis: PythonAnalysis, node: ast.Call, name: str) -> Iterator[Fi
         yield from installing(analysis.values.word(node.args[0]).text.split() if node.args else [])
 
 
-def _keywords(analysis: PythonAnalysis, node: ast.Call, name: str) -> Iterator[Finding]:
+def _keywords(node: ast.Call, name: str) -> Iterator[Finding]:
     for keyword in node.keywords:
         value = keyword.value.value if isinstance(keyword.value, ast.Constant) else None
         match keyword.arg:

@@ -166,7 +166,7 @@ class PythonAnalysis(ast.NodeVisitor):
 
     def visit_Delete(self, node: ast.Delete) -> None:
         for target in node.targets:
-            self.add(calls.forgetting(self, target))
+            self.add(calls.forgetting(target))
 
     # Blocks
 
@@ -237,4 +237,4 @@ class PythonAnalysis(ast.NodeVisitor):
 
     def visit_Attribute(self, node: ast.Attribute) -> None:
         self.generic_visit(node)
-        self.add(calls.naming(self, node))
+        self.add(calls.naming(node))
