@@ -89,6 +89,18 @@ def test_code_of_the_notebook_is_looked_at_too() -> None:
     assert assess("ipython", action, SecurityRisk.LOW).risk is SecurityRisk.HIGH
 
 
+@pytest.mark.parametrize(
+    "code",
+    [
+        "from dataclasses import replace\nreplace(settings, steps=1)",
+        "from os import mkdir\nmkdir('plots')",
+        "from gzip import open\nopen('sales.gz')",
+    ],
+)
+def test_names_that_were_imported_alone_are_no_riddle(code: str) -> None:
+    assert assess("ipython", IpythonAction(code=code), SecurityRisk.LOW).risk is SecurityRisk.LOW
+
+
 def test_risk_that_the_model_gave_is_never_lowered() -> None:
     found = assess("terminal", TerminalAction(command="ls"), SecurityRisk.HIGH)
     assert found.risk is SecurityRisk.HIGH and "model" in found.reasons[0]

@@ -104,7 +104,6 @@ def _opened(
 
 def of_a_path(analysis: PythonAnalysis, node: ast.Call, name: str) -> Iterator[Finding]:
     """`path.unlink()` and the like; `list.remove(x)` and `text.replace(a, b)` touch no disk."""
-    assert isinstance(node.func, ast.Attribute) or "." not in name
     base, _, method = name.rpartition(".")
     value = node.func.value if isinstance(node.func, ast.Attribute) else None
     if value is None:

@@ -173,7 +173,6 @@ def _kill(analysis: PythonAnalysis, node: ast.Call, name: str) -> Iterator[Findi
 
 
 def ends(analysis: PythonAnalysis, node: ast.Call, name: str) -> Iterator[Finding]:
-    assert isinstance(node.func, ast.Attribute) or "." not in name
     value = node.func.value if isinstance(node.func, ast.Attribute) else None
     base = name.rpartition(".")[0]
     source = ast.unparse(value) if value is not None else ""
