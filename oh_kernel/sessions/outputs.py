@@ -10,6 +10,7 @@ the run it belongs to. Whatever belongs to no run of the agent's takes its usual
 
 from __future__ import annotations
 
+import codecs
 import os
 import resource
 import sys
@@ -296,9 +297,10 @@ def _descriptor_tap(
 
 
 def _read_descriptor(reading: int, name: str, outputs: Outputs) -> None:
+    decoder = codecs.getincrementaldecoder("utf-8")("replace")  # a character may come in two reads
     with open(reading, "rb", buffering=0) as pipe:
         while data := pipe.read(65536):
-            outputs.write(name, data.decode(errors="replace"), from_child=True)
+            outputs.write(name, decoder.decode(data), from_child=True)
 
 
 def _writes_to(stream: Any, number: int) -> bool:

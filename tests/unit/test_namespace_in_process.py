@@ -34,6 +34,12 @@ def test_output_is_taken_and_nothing_reaches_the_terminal(namespace, capfd):
     assert capfd.readouterr() == ("", "")
 
 
+def test_character_of_a_child_is_whole_however_it_is_read(namespace):
+    """A pipe gives 64 KiB at most at a time, which is no multiple of three bytes."""
+    execution = run(namespace, "import os; r = os.system('printf %.0s€ $(seq 100000)')")
+    assert execution.text.count("€") == len(execution.text.strip()) == 100_000
+
+
 def test_others_print_meanwhile_as_ever(namespace, capfd):
     """The command line writes events while the agent's code runs."""
     begun, go_on = threading.Event(), threading.Event()
