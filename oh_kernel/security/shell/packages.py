@@ -10,7 +10,7 @@ from oh_kernel.security.tables import by_name, names
 
 _INSTALLS_FROM = re.compile(r"(?:^|[\s@=])(?:git\+\w+|https?|ftp)://|^git@")
 _PLAIN_INDEX = re.compile(r"--(?:extra-)?index(?:-url)?=http://|--trusted-host=")
-_INDEX_OPTIONS = names("-i --index-url --extra-index-url -f --find-links --registry --index")
+_INDEX_OPTION = re.compile(r"-[if]|--(?:(?:extra-)?index(?:-url)?|find-links|registry)")
 _LOOKS = names("list show freeze check search info ls view outdated tree why config")
 _FETCHES = names("install i add download wheel sync ci pip tool inject create update")
 
@@ -41,7 +41,7 @@ def installing(texts: list[str]) -> Iterator[Finding]:
 def _sources(texts: list[str]) -> Iterator[Finding]:
     """Where packages come from, when it is not the usual index."""
     for before, text in zip(["", *texts], texts, strict=False):
-        if before in _INDEX_OPTIONS:
+        if _INDEX_OPTION.fullmatch(before):
             if text.startswith("http://") and not is_this_machine(text):
                 yield high("installs from an unencrypted index")
         elif text == "--trusted-host" or _PLAIN_INDEX.match(text):
