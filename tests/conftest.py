@@ -11,10 +11,15 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
+from tests.experiments import LONG
 from tests.skips import pytest_configure  # noqa: F401 - it holds tests/allowed_skips.txt
 
+# A change is judged by the same examples each time; new ones are looked for in the long runs.
 settings.register_profile(
-    "any machine", deadline=None, suppress_health_check=[HealthCheck.too_slow]
+    "any machine",
+    deadline=None,
+    derandomize=not LONG,
+    suppress_health_check=[HealthCheck.too_slow],
 )
 settings.load_profile("any machine")
 

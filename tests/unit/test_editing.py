@@ -1,7 +1,7 @@
 """Reading and editing text files without losing a byte of what was not edited."""
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from agentskills.editing import (
@@ -77,6 +77,7 @@ def test_stray_bytes_survive_an_edit_beside_them(head: bytes, tail: bytes) -> No
     data = head + b"\n@@key = 1\n" + tail
     try:
         file = text_of(data)
+        assume(not file.charset.is_wide)  # such a mark makes other characters of the line
         edited = file.replaced("@@key = 1", "@@key = 2")
     except (BinaryFile, ManyMatches):
         return
