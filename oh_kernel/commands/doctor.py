@@ -125,7 +125,7 @@ def _asked(settings: Settings) -> Finding:
 
 async def _ask(settings: Settings) -> tuple[str, int]:
     """One short call. Tells the words of the answer and the tokens it took."""
-    from oh_kernel.conversation.core import model_of
+    from oh_kernel.conversation.models import model_of
     from oh_kernel.events import Message  # imports pydantic models, and the next one a provider
     from oh_kernel.llm.base import Completion
 

@@ -5,7 +5,7 @@ import sys
 from pathlib import Path
 
 from oh_kernel.commands.run import do_task
-from oh_kernel.conversation.core import model_of
+from oh_kernel.conversation.models import model_of
 from oh_kernel.errors import SettingsError
 from oh_kernel.llm import RecordingLLM
 from oh_kernel.llm.base import LLM

@@ -187,7 +187,7 @@ class Conversation:
     @property
     def model_name(self) -> str:
         """The model as it calls itself; raises ModelNotConfigured for a name that means none."""
-        return self._core.model().model
+        return self._core.models.for_use().model
 
     def check_at_rest(self) -> None:
         """Raise ConversationError while the agent runs: no other turn can begin."""
@@ -195,7 +195,7 @@ class Conversation:
 
     def open_model(self) -> None:
         """Have the model there; raises ModelNotConfigured for a name that means none."""
-        self._core.model()
+        self._core.models.for_use()
 
     async def warm_up(self) -> None:
         """Do what the first request would have to wait for; best beside `asend_message`."""

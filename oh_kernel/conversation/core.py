@@ -15,13 +15,16 @@ from typing import Any
 
 from oh_kernel.agents.codeact import CodeActAgent
 from oh_kernel.agents.prompt import system_prompt_event
+from oh_kernel.conversation.aside import Aside
+from oh_kernel.conversation.attendants import Attendant
 from oh_kernel.conversation.confirmation import Approver, Decision, Gate, Unattended
 from oh_kernel.conversation.log import ConversationLog
+from oh_kernel.conversation.models import Models, settings_of_models
 from oh_kernel.conversation.recovery import answer_open_calls
 from oh_kernel.conversation.run import STOP_GRACE_S, Run, rejection
 from oh_kernel.conversation.state import Status
 from oh_kernel.conversation.toolbox import Toolbox
-from oh_kernel.errors import ConversationError, ModelNotConfigured, StoreError
+from oh_kernel.errors import ConversationError, StoreError
 from oh_kernel.events import (
     ActionEvent,
     Message,
@@ -30,7 +33,6 @@ from oh_kernel.events import (
     SystemPromptEvent,
     TextContent,
 )
-from oh_kernel.llm import FallbackLLM, RetryPolicy, open_llm
 from oh_kernel.llm.base import LLM
 from oh_kernel.security.policies import ConfirmationPolicy, policy_named
 from oh_kernel.security.secrets import SecretMask
@@ -80,8 +82,8 @@ class Core:
         self._toolbox = Toolbox(choose_tools(settings), self.workspace, self._executor)
         self._policy = policy
         self._unattended = unattended
-        self._llm = llm
-        self._owns_llm = llm is None
+        self.models = Models(settings, self.workspace, llm)
+        self.aside = Aside(self.log, self.models.for_use)
         self._label = label
         self._lease: Lease | None = None
         self._heartbeat: asyncio.Task[None] | None = None
@@ -106,12 +108,6 @@ class Core:
             history=self.store.edits_of(self.id),
         )
 
-    def model(self) -> LLM:
-        """The model; raises ModelNotConfigured for a name that means none."""
-        if self._llm is None:
-            self._llm = model_of(self.settings, self.workspace)
-        return self._llm
-
     def check_at_rest(self) -> None:
         """Raise ConversationError while the agent runs."""
         if self._run is not None:
@@ -126,7 +122,7 @@ class Core:
         Whatever goes wrong here goes wrong again, and is told, when the model is asked.
         """
         try:
-            await self.model().warm_up()
+            await self.models.for_use().warm_up()
         except Exception:
             logger.debug("the model could not be made ready", exc_info=True)
 
@@ -169,8 +165,7 @@ class Core:
             self._run = self._running = None
             if self.log.status is not Status.WAITING_FOR_CONFIRMATION:
                 self.decisions.clear()
-            model = self._llm.model if self._llm else ""
-            self.store.set_meta(self.id, status=str(self.log.status), model=model)
+            self.store.set_meta(self.id, status=str(self.log.status), model=self.models.name)
 
     def _new_run(self) -> Run:
         gate = Gate(
@@ -180,14 +175,19 @@ class Core:
         )
         return Run(
             self.log,
-            CodeActAgent(self.model(), self._toolbox.tools),
+            CodeActAgent(self.models.for_use(), self._toolbox.tools),
             self._toolbox,
             gate,
             self.files,
             approver=self.approver,
             decisions=self.decisions,
+            attendants=self._attendants(),
             max_steps=self.settings.max_steps,
         )
+
+    def _attendants(self) -> list[Attendant]:
+        """Who is heard in a run, in this order."""
+        return []
 
     def tell_run(self, tell: Callable[[Run], None]) -> None:
         """Pause or interrupt the run that goes on, if one does."""
@@ -240,9 +240,7 @@ class Core:
         self._toolbox.tools = tuple(self._choose_tools(settings))
         if self._lease is not None:
             await self._tell_of_tools()
-        if self._owns_llm and self._llm is not None:
-            await self._llm.aclose()
-            self._llm = None
+        await self.models.use(settings)
 
     async def close(self) -> None:
         """Stop the run, then what it used: tools, the model's connections, the lease."""
@@ -252,8 +250,7 @@ class Core:
         if self._heartbeat is not None:
             self._heartbeat.cancel()
         self._toolbox.close()
-        if self._llm is not None:
-            await self._llm.aclose()
+        await self.models.aclose()
         if self._lease is not None:
             self._lease.release()
         self._lease = self._heartbeat = None
@@ -290,41 +287,9 @@ class Core:
         return make_executor(tool, self.workspace, self.settings, resources)
 
     def _hide_key(self) -> None:
-        for settings in _settings_of_models(self.settings):
+        for settings in settings_of_models(self.settings):
             if key := settings.api_key:
                 self.mask.add(key.get_secret_value())
-
-
-def model_of(settings: Settings, workspace: Path) -> LLM:
-    """The model that the settings name; raises ModelNotConfigured when they name none."""
-    if settings.model is None:
-        raise ModelNotConfigured(
-            "No model is chosen.",
-            remedy="Set one: OPENHANDS_MODEL=openai:NAME, or ollama:NAME for a local one.",
-        )
-    models = [_one_model(each, workspace) for each in _settings_of_models(settings)]
-    return FallbackLLM(models) if len(models) > 1 else models[0]
-
-
-def _settings_of_models(settings: Settings) -> list[Settings]:
-    """The settings for the model and for each fallback: with its own provider's key and address."""
-    others = [settings.with_("fallbacks", model=name) for name in settings.fallbacks]
-    return [settings, *others]
-
-
-def _one_model(settings: Settings, workspace: Path) -> LLM:
-    key = settings.api_key
-    assert settings.model is not None
-    return open_llm(
-        settings.model,
-        base_url=settings.base_url,
-        api_key=key.get_secret_value() if key else None,
-        timeout_s=settings.timeout_s,
-        retry=RetryPolicy(attempts=settings.max_retries),
-        workspace=workspace,
-        takes_images=settings.images,
-        stream=settings.stream,
-    )
 
 
 def _title(text: str) -> str:

@@ -63,8 +63,8 @@ def metrics_of(events: Iterable[Event]) -> Metrics:
     return total
 
 
-def usage_event(completion: Completion, latency_s: float) -> LLMCompletionLogEvent:
-    """The record of one model call, as `Metrics.plus` reads it."""
+def usage_event(completion: Completion, latency_s: float, use: str) -> LLMCompletionLogEvent:
+    """The record of one model call for `use`, as `Metrics.plus` reads it."""
     usage = completion.usage
     record = {
         "response_id": completion.response_id,
@@ -81,4 +81,5 @@ def usage_event(completion: Completion, latency_s: float) -> LLMCompletionLogEve
         filename=f"{completion.response_id}.json",
         log_data=json.dumps({k: v for k, v in record.items() if v is not None}),
         model_name=completion.model,
+        usage_id=use,
     )

@@ -7,10 +7,11 @@ step is stored before the next begins; whatever ends the run, every call has a r
 import asyncio
 import time
 from collections.abc import Coroutine, Sequence
-from contextlib import aclosing
+from contextlib import aclosing, suppress
 from typing import Any, TypeVar
 
 from oh_kernel.agents.codeact import CodeActAgent
+from oh_kernel.conversation.attendants import Attendant
 from oh_kernel.conversation.confirmation import (
     ANSWERED_BY_MESSAGE,
     Approver,
@@ -20,9 +21,10 @@ from oh_kernel.conversation.confirmation import (
 )
 from oh_kernel.conversation.log import ConversationLog, NativeOutput, ToolOutput
 from oh_kernel.conversation.metrics import usage_event
+from oh_kernel.conversation.models import AGENT
 from oh_kernel.conversation.state import Status
 from oh_kernel.conversation.toolbox import Toolbox
-from oh_kernel.errors import ModelError, OpenHandsError
+from oh_kernel.errors import ContextWindowExceeded, ModelError, OpenHandsError
 from oh_kernel.events import (
     ActionEvent,
     AgentErrorEvent,
@@ -70,6 +72,7 @@ class Run:
         *,
         approver: Approver | None = None,
         decisions: dict[str, Decision] | None = None,
+        attendants: Sequence[Attendant] = (),
         max_steps: int = 100,
     ) -> None:
         self._log = log
@@ -79,6 +82,7 @@ class Run:
         self._files = files
         self._approver = approver
         self._decisions = decisions if decisions is not None else {}
+        self._attendants = tuple(attendants)
         self._max_steps = max_steps
         self._pausing = False
         self._stopping = False
@@ -117,17 +121,21 @@ class Run:
         return status
 
     async def _steps(self) -> Status:
+        seen = len(self._log.events)
         approved = self._log.open_calls  # of a reply that waited for a person
-        if approved and await self._execute(approved) is not None:
+        if approved and await self._ends(await self._execute(approved), seen):
             return Status.FINISHED
         while self.steps < self._max_steps:
             self._check_stop()
+            for attendant in self._attendants:
+                if (status := await self._interruptible(attendant.before_step())) is not None:
+                    return status
             self.steps += 1
             seen = len(self._log.events)
             status = await self._step()
-            if status is Status.FINISHED and self._user_spoke_since(seen):
-                continue
-            if status is not None:
+            if status is not None and (
+                status is not Status.FINISHED or await self._ends(status, seen)
+            ):
                 return status
         await self._log.append(
             ConversationErrorEvent(
@@ -137,6 +145,18 @@ class Run:
             )
         )
         return Status.ERROR
+
+    async def _ends(self, status: Status | None, seen: int) -> bool:
+        """Whether the turn ends with `status`: not when the user spoke or somebody objects."""
+        if status is not Status.FINISHED or self._user_spoke_since(seen):
+            return False
+        for attendant in self._attendants:
+            reason = await self._interruptible(attendant.reason_to_go_on())
+            if reason is not None:
+                message = Message.of("user", reason)
+                await self._log.append(MessageEvent(source="environment", llm_message=message))
+                return False
+        return True
 
     async def _step(self) -> Status | None:
         """One model call with the tool calls it asks for; the status when it ends the turn."""
@@ -148,10 +168,20 @@ class Run:
                 await self._refuse_if_masked(event, kept)
         if any(isinstance(event, MessageEvent) for event in stored):
             return Status.FINISHED
-        calls = self._log.open_calls
-        if (questions := self._gate.questions(calls)) and not await self._asked(questions):
+        await self._have_answered(self._log.open_calls)
+        if (questions := self._gate.questions(self._log.open_calls)) and not await self._asked(
+            questions
+        ):
             return Status.WAITING_FOR_CONFIRMATION
         return await self._execute(self._log.open_calls)
+
+    async def _have_answered(self, calls: Sequence[ActionEvent]) -> None:
+        """Let the attendants give results of their own, the first that has one."""
+        for call in calls:
+            for attendant in self._attendants:
+                if result := await self._interruptible(attendant.result_of(call)):
+                    await self._log.append(result)
+                    break
 
     async def _refuse_if_masked(self, call: ActionEvent, kept: ActionEvent) -> None:
         """What the log does not hold must not be run, and what it holds instead makes no sense."""
@@ -163,14 +193,30 @@ class Run:
         started = time.monotonic()
         shown: list[str] = []
         try:
-            completion = await self._interruptible(self._stream(self._log.messages(), shown))
+            completion = await self._interruptible(self._stream_made_to_fit(shown))
         except Stopped:
             if text := "".join(shown).strip():
                 message = Message.of("assistant", text)
                 await self._log.append(MessageEvent(source="agent", llm_message=message))
             raise
-        await self._log.append(usage_event(completion, time.monotonic() - started))
+        await self._log.append(usage_event(completion, time.monotonic() - started, AGENT))
         return completion
+
+    async def _stream_made_to_fit(self, shown: list[str]) -> Completion:
+        """The reply; as long as a request is too long and can be made shorter, it is."""
+        while True:
+            try:
+                return await self._stream(self._log.messages(), shown)
+            except ContextWindowExceeded as error:
+                shown.clear()
+                if not await self._made_shorter(error):
+                    raise
+
+    async def _made_shorter(self, error: ContextWindowExceeded) -> bool:
+        for attendant in self._attendants:
+            if await attendant.made_shorter(error):
+                return True
+        return False
 
     async def _stream(self, messages: Sequence[Message], shown: list[str]) -> Completion:
         async with aclosing(self._agent.ask(messages)) as parts:
@@ -193,6 +239,9 @@ class Run:
                 await self._log.append(_error(call, CANCELLED_CALL))
                 continue
             result = await self._log.append(await self._result(call))
+            with suppress(Stopped):  # the other calls still get their results
+                for attendant in self._attendants:
+                    await self._interruptible(attendant.after_call(call, result))
             if call.tool_name == "finish" and isinstance(result, ObservationEvent):
                 status = Status.FINISHED
         self._check_interrupt()
@@ -244,12 +293,7 @@ class Run:
 
     async def _decided(self, approver: Approver, questions: list[Question]) -> Sequence[Decision]:
         await self._log.set_status(Status.WAITING_FOR_CONFIRMATION)
-        try:
-            decisions = await self._interruptible(approver.decide(questions))
-        except Stopped:
-            for call in self._log.open_calls:
-                await self._log.append(_error(call, CANCELLED_CALL))
-            raise
+        decisions = await self._interruptible(approver.decide(questions))
         await self._log.set_status(Status.RUNNING)
         return decisions
 
@@ -290,6 +334,8 @@ class Run:
             raise Stopped
 
     async def _stopped(self) -> Status:
+        for call in self._log.open_calls:
+            await self._log.append(_error(call, CANCELLED_CALL))
         await self._log.append(PauseEvent())
         return Status.PAUSED
 
