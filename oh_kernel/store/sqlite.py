@@ -7,7 +7,7 @@ import os
 import shutil
 import sqlite3
 import weakref
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -111,6 +111,17 @@ class EventStore:
             lambda connection: self._insert(connection, lease, row), full_sync=full_sync
         )
         return self._committed(lease, index)
+
+    def append_all(self, conversation_id: str, events: Iterable[Event]) -> None:
+        """`append` for many events in one commit, which has reached the disk: all or none."""
+        rows = [EventRow.of(event) for event in events]
+        lease = self.lease(conversation_id)
+        indices = self._database.write(
+            lambda connection: [self._insert(connection, lease, row) for row in rows],
+            full_sync=True,
+        )
+        if indices:
+            self._committed(lease, indices[-1])
 
     def get(self, conversation_id: str, ids: Sequence[str]) -> list[Event | None]:
         """The events with these ids, in this order; None for one that is not stored."""

@@ -74,6 +74,18 @@ def test_duplicate_event_names_the_index(tmp_path: Path) -> None:
         assert store.append("c", message("next")) == 3
 
 
+def test_append_all_stores_all_or_none(tmp_path: Path) -> None:
+    with EventStore.open(tmp_path / "events.db") as store:
+        events = [message(str(number)) for number in range(3)]
+        with pytest.raises(DuplicateEvent):
+            store.append_all("c", [*events, events[0]])
+        assert list(store.iterate("c")) == []
+        store.append_all("c", events)
+        store.append_all("c", [])
+        assert list(store.iterate("c")) == events
+        assert store.append("c", message("next")) == 3
+
+
 def test_EV_03_eight_threads_append_fifty_events_each(tmp_path: Path) -> None:
     with EventStore.open(tmp_path / "events.db") as store:
         store.append("c", message("before"))
