@@ -3,9 +3,11 @@
 They are answered, never done again silently: the model is told what is known and decides.
 """
 
+from collections.abc import Sequence
+
 from oh_kernel.conversation.log import ConversationLog
 from oh_kernel.conversation.state import Status
-from oh_kernel.events import ActionEvent, AgentErrorEvent, ObservationEvent, ToolResultEvent
+from oh_kernel.events import ActionEvent, AgentErrorEvent, Event, ObservationEvent, ToolResultEvent
 
 MAY_HAVE_RUN = (
     "Interrupted: the kernel died or was restarted while this call was running. It may have run "
@@ -21,7 +23,7 @@ async def answer_open_calls(log: ConversationLog) -> None:
     if log.status is Status.WAITING_FOR_CONFIRMATION:
         return  # they were never started, and still wait for a person
     may_have_run = True  # calls run in order, so only the first open one can have been started
-    for call in unanswered(log):
+    for call in unanswered(log.events):
         text = MAY_HAVE_RUN if may_have_run else NOT_STARTED
         await log.append(
             AgentErrorEvent(tool_name=call.tool_name, tool_call_id=call.tool_call_id, error=text)
@@ -31,16 +33,16 @@ async def answer_open_calls(log: ConversationLog) -> None:
         await log.set_status(Status.PAUSED)
 
 
-def unanswered(log: ConversationLog) -> list[ActionEvent]:
-    """The calls anywhere in the log that have no result, oldest first."""
+def unanswered(events: Sequence[Event]) -> list[ActionEvent]:
+    """The calls anywhere in a log that have no result, oldest first."""
     answered: set[str] = set()
-    for event in log.events:
+    for event in events:
         if isinstance(event, ToolResultEvent):
             answered.add(event.tool_call_id)
         if isinstance(event, ObservationEvent):
             answered.add(event.action_id)
     return [
         event
-        for event in log.events
+        for event in events
         if isinstance(event, ActionEvent) and not {event.tool_call_id, event.id} & answered
     ]

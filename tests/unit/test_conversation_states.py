@@ -171,7 +171,7 @@ def _check_at_rest(conversation: Conversation) -> None:
             check_transition(now, then)
             now = then
     assert now is conversation.status is not Status.RUNNING
-    open_calls = unanswered(conversation._core.log)
+    open_calls = unanswered(conversation._core.log.events)
     if now is Status.WAITING_FOR_CONFIRMATION:
         assert open_calls
     else:
