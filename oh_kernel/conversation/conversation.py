@@ -203,11 +203,11 @@ class Conversation:
 
     def pause(self) -> None:
         """Stop before the next step. Returns at once."""
-        self._tell_run(Run.pause)
+        self._tell_run(lambda run: run.stop.pause())
 
     def interrupt(self) -> None:
         """Stop now: the model's stream is closed, the running tool is stopped. Returns at once."""
-        self._tell_run(Run.interrupt)
+        self._tell_run(lambda run: run.stop.interrupt())
 
     def approve(self, call_ids: Sequence[str] | None = None) -> None:
         """Allow waiting calls, all unless named; `run` carries them out."""

@@ -17,12 +17,14 @@ from oh_kernel.agents.codeact import CodeActAgent
 from oh_kernel.agents.prompt import system_prompt_event
 from oh_kernel.conversation.aside import Aside
 from oh_kernel.conversation.attendants import Attendant
+from oh_kernel.conversation.calls import rejection
 from oh_kernel.conversation.confirmation import Approver, Decision, Gate, Unattended
 from oh_kernel.conversation.log import ConversationLog
 from oh_kernel.conversation.models import Models, settings_of_models
 from oh_kernel.conversation.recovery import answer_open_calls
-from oh_kernel.conversation.run import STOP_GRACE_S, Run, rejection
+from oh_kernel.conversation.run import Run
 from oh_kernel.conversation.state import Status
+from oh_kernel.conversation.stopping import STOP_GRACE_S
 from oh_kernel.conversation.toolbox import Toolbox
 from oh_kernel.errors import ConversationError, StoreError
 from oh_kernel.events import (
@@ -158,7 +160,7 @@ class Core:
         try:
             return await asyncio.shield(self._running)
         except asyncio.CancelledError:
-            self._run.interrupt()
+            self._run.stop.interrupt()
             await asyncio.wait({self._running})
             raise
         finally:
@@ -245,7 +247,7 @@ class Core:
     async def close(self) -> None:
         """Stop the run, then what it used: tools, the model's connections, the lease."""
         if self._run is not None and self._running is not None:
-            self._run.interrupt()
+            self._run.stop.interrupt()
             await asyncio.wait({self._running}, timeout=STOP_GRACE_S)
         if self._heartbeat is not None:
             self._heartbeat.cancel()

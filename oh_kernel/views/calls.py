@@ -6,7 +6,7 @@ from datetime import datetime
 from pathlib import PurePath
 from typing import Any, Literal
 
-from oh_kernel.conversation.run import CANCELLED_CALL, STOPPED_CALL
+from oh_kernel.conversation.calls import CANCELLED_CALL, STOPPED_CALL
 from oh_kernel.events import (
     ActionEvent,
     AgentErrorEvent,

@@ -9,7 +9,7 @@ from typing import get_args
 
 import pytest
 
-from oh_kernel.conversation.run import STOPPED_CALL
+from oh_kernel.conversation.calls import STOPPED_CALL
 from oh_kernel.conversation.state import Status, status_event
 from oh_kernel.events import (
     ConversationErrorEvent,
