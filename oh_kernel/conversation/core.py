@@ -101,6 +101,11 @@ class Core:
             return ()
         return tuple(c for c in self.log.open_calls if c.tool_call_id not in self.decisions)
 
+    @property
+    def tools(self) -> tuple[type[Tool], ...]:
+        """The tools that the model is given."""
+        return self._toolbox.tools
+
     @cached_property
     def files(self) -> Files:
         """What its file tools share: where they may write, what the agent saw, what it edited."""
@@ -130,7 +135,7 @@ class Core:
 
     async def send(self, text: str, context: Sequence[str]) -> None:
         """Store a message of the user; `context` is for the model alone."""
-        await self._begin_writing()
+        await self.begin_writing()
         if self.log.status in (Status.FINISHED, Status.STUCK):
             await self.log.set_status(Status.IDLE)
         extended = [TextContent(text=part) for part in context if part]
@@ -143,13 +148,13 @@ class Core:
             MessageEvent(source="user", llm_message=message, extended_content=extended)
         )
         if first:
-            self.store.set_meta(
-                self.id, title=_title(self.mask(text)), workspace=str(self.workspace)
-            )
+            info = self.store.conversation(self.id)
+            title = None if info and info.title else _title(self.mask(text))  # a person's stays
+            self.store.set_meta(self.id, title=title, workspace=str(self.workspace))
 
     async def run(self) -> Status:
         """One run in a task of its own, which the cancellation of its caller only interrupts."""
-        await self._begin_writing()
+        await self.begin_writing()
         self.check_at_rest()
         if not any(isinstance(event, MessageEvent) for event in self.log.events):
             raise ConversationError(
@@ -198,7 +203,7 @@ class Core:
 
     async def decide(self, decision: Decision, call_ids: Sequence[str] | None) -> None:
         """Take a person's decision about waiting calls, all unless named."""
-        await self._begin_writing()
+        await self.begin_writing()
         undecided = [call.tool_call_id for call in self.waiting_calls]
         is_waiting = self.log.status is Status.WAITING_FOR_CONFIRMATION
         # Those approved but not yet run, too: until then a person may think again.
@@ -226,7 +231,7 @@ class Core:
             return f"there is no edit {event_id}"
         if trouble := self._toolbox.revert(event):
             return trouble
-        await self._begin_writing()
+        await self.begin_writing()
         names = ", ".join(edit.name for edit in event.observation.edits())
         why = f" Reason: {reason}" if reason else ""
         note = f"[The user rejected your edit of {names}: all is as it was before it.{why}]"
@@ -257,7 +262,7 @@ class Core:
             self._lease.release()
         self._lease = self._heartbeat = None
 
-    async def _begin_writing(self) -> None:
+    async def begin_writing(self) -> None:
         """Become the writer of this conversation, and put right what a dead one left open."""
         async with self._becoming_writer:
             if self._lease is None:
