@@ -48,6 +48,7 @@ PROVIDERS = (
     Provider("fireworks", ("FIREWORKS_API_KEY",)),
     Provider("bedrock", needs_key=False),
     Provider("ollama", ("OLLAMA_API_KEY",), ("OLLAMA_BASE_URL",), ("qwen3",), needs_key=False),
+    Provider("local", models=("qwen2.5-coder-1.5b-instruct",), needs_key=False),
     Provider("scripted", needs_key=False),
     Provider("replay", needs_key=False),
 )

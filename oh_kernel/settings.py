@@ -73,6 +73,12 @@ def _address(value: str | None) -> str | None:
     return value or None
 
 
+def _price(value: str | None) -> str | None:
+    if value and not re.fullmatch(r"\s*\d*\.?\d+\s*/\s*\d*\.?\d+\s*", value):
+        raise ValueError("not two prices, in and out, such as 0.15/0.60")
+    return value or None
+
+
 Texts = Annotated[tuple[str, ...], BeforeValidator(_parts)]
 Folder = Annotated[Path, BeforeValidator(_absolute)]
 
@@ -90,6 +96,14 @@ class Settings(BaseModel):
     unattended: Literal["deny", "allow", "fail"] = _option("unattended")
     allow: Texts = _option("allow")
     max_steps: int = _option("max_steps")
+    max_tokens: int | None = _option("max_tokens")
+    conversation_max_tokens: int | None = _option("conversation_max_tokens")
+    budget: float | None = _option("budget")
+    conversation_budget: float | None = _option("conversation_budget")
+    price: Annotated[str | None, AfterValidator(_price)] = _option("price")
+    stuck_detection: bool = _option("stuck_detection")
+    critic: Literal["none", "pass", "finished", "changes", "tests", "model"] = _option("critic")
+    critic_rounds: int = _option("critic_rounds")
     tools: str = _option("tools")
     context: Literal["none", "schema", "full"] = _option("context")
     workspace: Folder | None = _option("workspace")
@@ -136,6 +150,11 @@ def data_folder() -> Path:
     from jupyter_core.paths import jupyter_data_dir  # heavy for who has set the path
 
     return Path(jupyter_data_dir()) / "oh-kernel"
+
+
+def cache_folder() -> Path:
+    """Where what can be fetched again is kept."""
+    return platformdirs.user_cache_path("oh-kernel", appauthor=False)
 
 
 def shown(value: object) -> str:
@@ -192,6 +211,11 @@ def notebook_of_session(environ: Mapping[str, str] | None = None) -> Path | None
     """The notebook for which a Jupyter server started this process, as it was called then."""
     named = (os.environ if environ is None else environ).get("JPY_SESSION_NAME", "")
     return Path(named).absolute() if named.endswith(".ipynb") else None
+
+
+def environment_variable(name: str) -> str | None:
+    """What this process was given as `name`, for a secret that is kept there."""
+    return os.environ.get(name)
 
 
 def child_environment(more: Mapping[str, str]) -> dict[str, str]:

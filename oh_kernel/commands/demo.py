@@ -38,6 +38,13 @@ def demo(arguments: argparse.Namespace) -> int:
 def _model(source: Path) -> dict[str, str]:
     """Says whose words these are, and gives the variables of the kernel."""
     settings = load_settings()
+    if settings.model is not None and settings.model.startswith("local:"):
+        print(
+            f"Demo with a tiny offline model, {settings.model}: it shows the way, not how good an "
+            "agent can be,\nand takes minutes. Use any other model for work.",
+            flush=True,
+        )
+        return {}
     if settings.model is not None:
         print(f"Demo with the model {settings.model} ({settings.origin('model')}).", flush=True)
         return {}
@@ -112,4 +119,5 @@ def _what_next(notebook: Path, *, scripted: bool) -> str:
         lines += ["The same with a model of your own:", ""]
         lines += [f"    OPENHANDS_MODEL=openai:gpt-6-luna OPENAI_API_KEY=... {program} demo"]
         lines += [f"    OPENHANDS_MODEL=ollama:qwen3 {program} demo", ""]
+        lines += ["Or with a tiny one on this machine, of 1.2 GB: make demo MODEL=local", ""]
     return "\n".join(lines)

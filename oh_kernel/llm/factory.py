@@ -19,7 +19,7 @@ def open_llm(
     takes_images: bool = True,
     stream: bool = True,
 ) -> LLM:
-    """The model called `model`: `scripted:FILE`, `replay:FILE`, or `provider:model`.
+    """The model called `model`: `scripted:FILE`, `replay:FILE`, `local:FILE`, `provider:model`.
 
     Cheap: connecting, and importing what that takes, waits for the first request or `warm_up`.
     `workspace` is what scripts and recordings mean by theirs. Raises ModelNotConfigured for a name
@@ -41,6 +41,10 @@ def open_llm(
             from oh_kernel.llm.replay import ReplayLLM
 
             inner = ReplayLLM(rest, workspace=workspace)
+        case "local":
+            from oh_kernel.llm.local import LocalLLM
+
+            inner = LocalLLM(rest, streams=stream)
         case _:
             from oh_kernel.llm.provider import ProviderLLM
 
