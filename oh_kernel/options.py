@@ -98,6 +98,19 @@ OPTIONS = (
         metavar="RULE,...",
     ),
     Option(
+        "trust_hooks",
+        bool,
+        False,
+        "have the hooks of any folder run, without `%openhands trust`",
+    ),
+    Option(
+        "hooks_fail",
+        str,
+        "closed",
+        "what a hook that fails does to what it could have forbidden: forbid it, or let it go on",
+        choices=("closed", "open"),
+    ),
+    Option(
         "max_steps",
         int,
         100,

@@ -95,6 +95,8 @@ class Settings(BaseModel):
     policy: Literal["risky", "never", "always"] = _option("policy")
     unattended: Literal["deny", "allow", "fail"] = _option("unattended")
     allow: Texts = _option("allow")
+    trust_hooks: bool = _option("trust_hooks")
+    hooks_fail: Literal["closed", "open"] = _option("hooks_fail")
     max_steps: int = _option("max_steps")
     max_tokens: int | None = _option("max_tokens")
     conversation_max_tokens: int | None = _option("conversation_max_tokens")
@@ -136,6 +138,11 @@ class Settings(BaseModel):
     def shown(self, name: str) -> str:
         """The value of `name` as text for a person; secrets are masked."""
         return shown(getattr(self, name))
+
+    @property
+    def config_folder(self) -> Path:
+        """Where this user keeps settings, keys, and what they decided once and for all."""
+        return self._outside.config_folder if self._outside else config_folder()
 
     @property
     def store_file(self) -> Path:

@@ -88,10 +88,10 @@ def _turn(task: str, settings: Settings, make_llm: MakeLLM | None, listener: Lis
     llm = make_llm(settings, settings.workspace) if make_llm else None
     with Conversation(settings=settings, llm=llm, unattended=settings.unattended) as conversation:
         conversation.subscribe(listener)
-        for remark in conversation.remarks:
-            print(f"oh-kernel: {remark}", file=sys.stderr)
         try:
             conversation.send_message(task)
+            for remark in conversation.remarks:
+                print(f"oh-kernel: {remark}", file=sys.stderr)
             status = conversation.run()
         finally:
             if isinstance(listener, ConsoleTranscript):
@@ -101,7 +101,8 @@ def _turn(task: str, settings: Settings, make_llm: MakeLLM | None, listener: Lis
 
 
 def _report(conversation: Conversation) -> None:
-    refused = sum(isinstance(event, UserRejectObservation) for event in conversation.events)
+    rejected = [e for e in conversation.events if isinstance(e, UserRejectObservation)]
+    refused = sum(event.rejection_source == "user" for event in rejected)
     if refused:
         calls, them = ("1 call was", "it") if refused == 1 else (f"{refused} calls were", "them")
         print(f"oh-kernel: {calls} refused, as nobody could confirm {them}", file=sys.stderr)

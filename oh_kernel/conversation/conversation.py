@@ -134,9 +134,12 @@ class Conversation:
 
     @property
     def remarks(self) -> tuple[str, ...]:
-        """What a person should know of it as it was loaded: events lost, events not understood."""
+        """What a person should know of it: events lost or not understood, hooks that do not run."""
         loaded = len(self._core.log.events)
-        return remarks(self._core.store, self.id, loaded=loaded, unknown_events=self.unknown_events)
+        found = remarks(
+            self._core.store, self.id, loaded=loaded, unknown_events=self.unknown_events
+        )
+        return (*found, *self._core.hooks.remarks)
 
     @property
     def waiting_calls(self) -> tuple[ActionEvent, ...]:

@@ -19,6 +19,7 @@ from oh_kernel.conversation.aside import Aside
 from oh_kernel.conversation.attendants import Attendant
 from oh_kernel.conversation.calls import rejection
 from oh_kernel.conversation.confirmation import Approver, Decision, Gate, Unattended
+from oh_kernel.conversation.hooks import Hooks, HooksInRun
 from oh_kernel.conversation.log import ConversationLog
 from oh_kernel.conversation.models import Models, settings_of_models
 from oh_kernel.conversation.recovery import answer_open_calls
@@ -34,6 +35,7 @@ from oh_kernel.events import (
     ObservationEvent,
     SystemPromptEvent,
     TextContent,
+    new_id,
 )
 from oh_kernel.llm.base import LLM
 from oh_kernel.security.policies import ConfirmationPolicy, policy_named
@@ -86,6 +88,7 @@ class Core:
         self._unattended = unattended
         self.models = Models(settings, self.workspace, llm)
         self.aside = Aside(self.log, self.models.for_use)
+        self.hooks = Hooks(self.log, self.aside, self.workspace)
         self._label = label
         self._lease: Lease | None = None
         self._heartbeat: asyncio.Task[None] | None = None
@@ -135,17 +138,21 @@ class Core:
 
     async def send(self, text: str, context: Sequence[str]) -> None:
         """Store a message of the user; `context` is for the model alone."""
-        await self.begin_writing()
+        await self._begin_session()
+        message_id = new_id()
+        heard = await self.hooks.prompt(text, message_id)
         if self.log.status in (Status.FINISHED, Status.STUCK):
             await self.log.set_status(Status.IDLE)
-        extended = [TextContent(text=part) for part in context if part]
-        if self._was_stored:
+        extended = [TextContent(text=part) for part in (*context, *heard.context) if part]
+        if self._was_stored and not heard.blocked:
             extended.insert(0, TextContent(text=RESTARTED))
             self._was_stored = False
         message = Message.of("user", text)
         first = not any(isinstance(event, MessageEvent) for event in self.log.events)
         await self.log.append(
-            MessageEvent(source="user", llm_message=message, extended_content=extended)
+            MessageEvent(
+                id=message_id, source="user", llm_message=message, extended_content=extended
+            )
         )
         if first:
             info = self.store.conversation(self.id)
@@ -154,7 +161,7 @@ class Core:
 
     async def run(self) -> Status:
         """One run in a task of its own, which the cancellation of its caller only interrupts."""
-        await self.begin_writing()
+        await self._begin_session()
         self.check_at_rest()
         if not any(isinstance(event, MessageEvent) for event in self.log.events):
             raise ConversationError(
@@ -194,7 +201,9 @@ class Core:
 
     def _attendants(self) -> list[Attendant]:
         """Who is heard in a run, in this order."""
-        return []
+        return [
+            HooksInRun(self.hooks),
+        ]
 
     def tell_run(self, tell: Callable[[Run], None]) -> None:
         """Pause or interrupt the run that goes on, if one does."""
@@ -254,6 +263,7 @@ class Core:
         if self._run is not None and self._running is not None:
             self._run.stop.interrupt()
             await asyncio.wait({self._running}, timeout=STOP_GRACE_S)
+        await self.hooks.close()
         if self._heartbeat is not None:
             self._heartbeat.cancel()
         self._toolbox.close()
@@ -261,6 +271,12 @@ class Core:
         if self._lease is not None:
             self._lease.release()
         self._lease = self._heartbeat = None
+
+    async def _begin_session(self) -> None:
+        """Become the writer, and hear the hooks as they are now; SettingsError for bad ones."""
+        self.hooks.look(self.settings)
+        await self.begin_writing()
+        await self.hooks.session_begins()
 
     async def begin_writing(self) -> None:
         """Become the writer of this conversation, and put right what a dead one left open."""

@@ -129,6 +129,11 @@ class ConversationLog:
         return self._projection.messages()
 
     @property
+    def blocked_messages(self) -> set[str]:
+        """Ids of messages that hooks keep from the model."""
+        return self._projection.blocked
+
+    @property
     def open_calls(self) -> list[ActionEvent]:
         """The calls of the last reply that have no result."""
         return self._projection.open_calls

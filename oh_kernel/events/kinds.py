@@ -133,6 +133,34 @@ class ConversationStateUpdateEvent(Event):
     value: Any = Field(default_factory=lambda: None)
 
 
+HookEventType = Literal[
+    "PreToolUse", "PostToolUse", "UserPromptSubmit", "SessionStart", "SessionEnd", "Stop"
+]
+
+
+class HookExecutionEvent(Event):
+    """A hook ran: what it was told, what it said, and what came of it. Only for the log.
+
+    `exit_code` is -1 for a hook that has none: it was stopped, or it is a question to a model.
+    """
+
+    source: Literal["hook"] = "hook"  # type: ignore[assignment]  # no other event is of a hook
+    hook_event_type: HookEventType
+    hook_command: str
+    tool_name: str | None = None
+    success: bool
+    blocked: bool = False
+    exit_code: int = -1
+    stdout: str = ""
+    stderr: str = ""
+    reason: str | None = None
+    additional_context: str | None = None
+    error: str | None = None
+    action_id: str | None = None
+    message_id: str | None = None
+    hook_input: dict[str, Any] | None = None
+
+
 class PauseEvent(Event):
     """A person asked the agent to stop."""
 

@@ -14,6 +14,7 @@ from oh_kernel.events.kinds import (
     AgentErrorEvent,
     Condensation,
     CondensationSummaryEvent,
+    HookExecutionEvent,
     MessageEvent,
     ObservationEvent,
     SystemPromptEvent,
@@ -34,6 +35,8 @@ class Projection:
     """
 
     def __init__(self, events: Iterable[Event] = ()) -> None:
+        self.blocked: set[str] = set()
+        """Ids of messages that hooks keep from the model; hooks are asked before they are stored."""
         self._events: list[Event] = []
         self._clear()
         for event in events:
@@ -72,8 +75,11 @@ class Projection:
                 self._add_call(event)
             case ToolResultEvent():
                 self._add_result(event)
+            case HookExecutionEvent(blocked=True, message_id=str(message_id)):
+                self.blocked.add(message_id)
             case MessageEvent() | CondensationSummaryEvent():
-                self._say(event)
+                if event.id not in self.blocked:
+                    self._say(event)
 
     def _add_call(self, call: ActionEvent) -> None:
         if self._batch and self._batch[0].llm_response_id != call.llm_response_id:

@@ -17,6 +17,7 @@ from oh_kernel.events import (
     Condensation,
     ConversationErrorEvent,
     Event,
+    HookExecutionEvent,
     MessageEvent,
     PauseEvent,
     ThinkingBlock,
@@ -24,10 +25,21 @@ from oh_kernel.events import (
     UnknownEvent,
 )
 from oh_kernel.views.calls import OPEN, Call, answered, arguments_of, call_of, seconds_between
+from oh_kernel.views.escape import one_line
 
 # What a person can do about an error whose text is fixed by the API.
 _REMEDIES = {
     "MaxIterationsReached": "Send a message to go on, or allow more with max_steps.",
+}
+
+
+_OBJECTIONS = {
+    "PreToolUse": "blocked {tool}",
+    "PostToolUse": "objects to {tool}, which has run",
+    "UserPromptSubmit": "blocked your message, so no model is asked",
+    "Stop": "does not let the agent end yet",
+    "SessionStart": "objects, in vain",
+    "SessionEnd": "objects, in vain",
 }
 
 
@@ -120,6 +132,9 @@ class Turn:
             case Condensation():
                 count = len(event.forgotten_event_ids)
                 self.blocks.append(Notice(f"{count} earlier events were summarised for the model."))
+            case HookExecutionEvent():
+                if text := _told_of_hook(event):
+                    self.blocks.append(Notice(text))
             case UnknownEvent():
                 self.blocks.append(Notice(f"unknown event: {event.kind or 'without a kind'}"))
             case _:
@@ -212,6 +227,15 @@ class Turn:
             if isinstance(block, Call) and block.call_id == call.call_id:
                 self.blocks[at] = call
                 return
+
+
+def _told_of_hook(event: HookExecutionEvent) -> str:
+    """What a person should know of a hook that blocked something or failed; "" if it did not."""
+    hook = f"Hook {event.hook_event_type} ({one_line(event.hook_command)})"
+    if event.blocked:
+        objection = _OBJECTIONS[event.hook_event_type].format(tool=event.tool_name)
+        return f"{hook} {objection}: {event.reason}"
+    return f"{hook}: {event.error}" if event.error else ""
 
 
 def _as_json(data: Any) -> str:

@@ -1,0 +1,1 @@
+"""What may a person's own programs say to a turn: the hooks of `.openhands/hooks.json`."""
