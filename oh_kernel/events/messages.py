@@ -13,6 +13,7 @@ from oh_kernel.events.kinds import (
     ActionEvent,
     AgentErrorEvent,
     Condensation,
+    CondensationRequest,
     CondensationSummaryEvent,
     HookExecutionEvent,
     MessageEvent,
@@ -22,6 +23,7 @@ from oh_kernel.events.kinds import (
     UserRejectObservation,
 )
 from oh_kernel.events.text import clip
+from oh_kernel.events.units import broken_calls, open_reply
 
 MAX_RESULT_CHARS = 50_000
 """Of one text in the result of a call; the tools' own limits are below it."""
@@ -31,24 +33,34 @@ ERROR_HEADER = "[An error occurred during execution.]\n"
 class Projection:
     """The messages for a model, kept up to date event by event.
 
-    Adding an event costs the event, not the history; a `Condensation` rebuilds once.
+    `view` holds the events they stand for. Adding an event costs the event, not the history; a
+    `Condensation` rebuilds once. Used on one thread.
     """
 
     def __init__(self, events: Iterable[Event] = ()) -> None:
         self.blocked: set[str] = set()
-        """Ids of messages that hooks keep from the model; hooks are asked before they are stored."""
-        self._events: list[Event] = []
+        """Ids of messages that hooks keep from the model; hooks hear them before they are stored."""
+        self.view: list[Event] = []
+        self.condensation_requested = False
+        """Whether a condensation was asked for since the last one."""
         self._clear()
         for event in events:
             self.add(event)
 
     def add(self, event: Event) -> None:
         """Take the next event of the log."""
-        if isinstance(event, Condensation):
-            self._condense(event)
-            return
-        self._events.append(event)
-        self._project(event)
+        match event:
+            case ActionEvent() | ToolResultEvent() | SystemPromptEvent():
+                self._show(event)
+            case MessageEvent() | CondensationSummaryEvent():
+                if event.id not in self.blocked:
+                    self._show(event)
+            case HookExecutionEvent(blocked=True, message_id=str(message_id)):
+                self.blocked.add(message_id)
+            case Condensation():
+                self._condense(event)
+            case CondensationRequest():
+                self.condensation_requested = True
 
     def messages(self) -> list[Message]:
         """What to send now. Calls that have no result yet are left out, and so is what follows."""
@@ -67,6 +79,10 @@ class Projection:
         self._results: dict[str, Message] = {}
         self._waiting: list[Event] = []  # said while calls of the batch are open
 
+    def _show(self, event: Event) -> None:
+        self.view.append(event)
+        self._project(event)
+
     def _project(self, event: Event) -> None:
         match event:
             case SystemPromptEvent():
@@ -75,11 +91,8 @@ class Projection:
                 self._add_call(event)
             case ToolResultEvent():
                 self._add_result(event)
-            case HookExecutionEvent(blocked=True, message_id=str(message_id)):
-                self.blocked.add(message_id)
             case MessageEvent() | CondensationSummaryEvent():
-                if event.id not in self.blocked:
-                    self._say(event)
+                self._say(event)
 
     def _add_call(self, call: ActionEvent) -> None:
         if self._batch and self._batch[0].llm_response_id != call.llm_response_id:
@@ -116,24 +129,45 @@ class Projection:
             self._messages.append(message)
 
     def _condense(self, condensation: Condensation) -> None:
-        forgotten = set(condensation.forgotten_event_ids)
-        kept = [event for event in self._events if event.id not in forgotten]
+        """Forget, insert the summary where it belongs, and mend what another product cut in two."""
+        prompts = {event.id for event in self.view if isinstance(event, SystemPromptEvent)}
+        kept_for_sure = prompts | open_reply(self.view)
+        forgotten = set(condensation.forgotten_event_ids) - kept_for_sure
+        broken = broken_calls(self.view, forgotten) - kept_for_sure
+        kept = [event for event in self.view if event.id not in forgotten]
         if condensation.summary is not None:
-            summary = CondensationSummaryEvent(
-                id=f"{condensation.id}-summary",
-                timestamp=condensation.timestamp,
-                summary=condensation.summary,
-            )
-            kept.insert(condensation.summary_offset or 0, summary)
-        self._events = kept
+            kept.insert(condensation.summary_offset or 0, _summary_event(condensation))
+        self.view = [event for event in kept if event.id not in broken]
+        self.condensation_requested = False
         self._clear()
-        for event in kept:
+        for event in self.view:
             self._project(event)
 
 
 def events_to_messages(events: Iterable[Event]) -> list[Message]:
     """The messages for a model that stand for `events`."""
     return Projection(events).messages()
+
+
+def message_of(event: Event) -> Message:
+    """What one event of a view says, whatever stands beside it."""
+    match event:
+        case SystemPromptEvent():
+            return _system_message(event)
+        case ActionEvent():
+            return _calls_message([event])
+        case ToolResultEvent():
+            return _result_message(event)
+        case _:
+            return _spoken_message(event)
+
+
+def _summary_event(condensation: Condensation) -> CondensationSummaryEvent:
+    return CondensationSummaryEvent(
+        id=f"{condensation.id}-summary",
+        timestamp=condensation.timestamp,
+        summary=condensation.summary or "",
+    )
 
 
 def _system_message(event: SystemPromptEvent) -> Message:
