@@ -91,6 +91,7 @@ def _parser() -> argparse.ArgumentParser:
     doctor.add_argument("--call", action="store_true", help="also ask the model once")
     _add_export(command("export", "write a stored conversation to a file"))
     _add_prune(command("prune", "delete old conversations"))
+    _add_rerun(command("rerun", "carry out recorded actions again elsewhere and say what differs"))
     record = command("record", "do one task and keep the model's replies for a replay")
     record.add_argument("-o", dest="output", metavar="FILE", required=True, help="where to")
     _add_run(record)
@@ -161,6 +162,21 @@ def _add_prune(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--keep", type=int, metavar="N", help="all but the N used last")
     parser.add_argument("--max-size", type=float, metavar="MB", help="until the rest is smaller")
     parser.add_argument("--dry-run", action="store_true", help="only say what would go")
+    _add_store_path(parser)
+
+
+def _add_rerun(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("id", metavar="ID", help="its first characters do")
+    parser.add_argument(
+        "--workspace",
+        metavar="DIR",
+        required=True,
+        help="the folder to work in: an empty one, or one with the files that it began with",
+    )
+    parser.add_argument(
+        "--allow-risky", action="store_true", help="also what a person would be asked about"
+    )
+    parser.add_argument("--json", action="store_true", help="print the report as JSON")
     _add_store_path(parser)
 
 

@@ -235,6 +235,13 @@ async def run_on_main(fn: Callable[[], T]) -> T:
     return await asyncio.wrap_future(main_thread.submit(fn))
 
 
+async def on_agent_loop(coro: Coroutine[Any, Any, T]) -> T:
+    """The result of `coro`, run on the agent loop. For callers on any event loop."""
+    if on_agent_thread():
+        return await coro
+    return await asyncio.wrap_future(spawn(coro))
+
+
 def run_blocking(coro: Coroutine[Any, Any, T], *, timeout_s: float | None = None) -> T:
     """Run `coro` on the agent loop and wait for its result.
 

@@ -1,34 +1,39 @@
 """What can be done with one conversation, from any thread and from Python as from a notebook?"""
 
-import asyncio
-from collections.abc import Callable, Coroutine, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self, TypeVar
+from typing import Any, Self
 
 from pydantic import BaseModel
 
+from oh_kernel.conversation.branching import LentLLM, copy_into
 from oh_kernel.conversation.confirmation import Approver, Decision, Unattended
 from oh_kernel.conversation.core import Core
+from oh_kernel.conversation.deleting import delete
+from oh_kernel.conversation.fresh_process import rerun_elsewhere
 from oh_kernel.conversation.log import Listener
+from oh_kernel.conversation.lookup import newest_conversations
 from oh_kernel.conversation.metrics import Metrics
 from oh_kernel.conversation.remarks import remarks
+from oh_kernel.conversation.rerun_report import RerunReport
 from oh_kernel.conversation.run import Run
+from oh_kernel.conversation.side_questions import asked
 from oh_kernel.conversation.state import Status
+from oh_kernel.conversation.titles import generate_title, rename
+from oh_kernel.conversation.tool_choice import tool_choice
 from oh_kernel.conversation.turns import answer_of, structured_output_of, turns_of
 from oh_kernel.events import ActionEvent, Event, new_id
 from oh_kernel.llm.base import LLM
-from oh_kernel.loop import on_agent_thread, run_blocking, spawn
+from oh_kernel.loop import on_agent_loop, on_agent_thread, run_blocking, spawn
 from oh_kernel.security.policies import ConfirmationPolicy
 from oh_kernel.settings import Settings, load_settings
-from oh_kernel.store import EventStore
+from oh_kernel.store import ConversationInfo, EventStore
 from oh_kernel.tools.base import Tool
-from oh_kernel.tools.finish import FinishTool
-from oh_kernel.tools.presets import Resources, tool_named, tools_named
+from oh_kernel.tools.presets import Resources
 from oh_kernel.tools.response_schema import ResponseSchema
-
-T = TypeVar("T")
 
 
 class Conversation:
@@ -75,6 +80,17 @@ class Conversation:
         }
         flags = {name: value for name, value in given.items() if value is not None}
         settings = (settings or load_settings()).with_("Conversation(...)", **flags)
+        self._made_alike = partial(
+            Conversation,
+            tools=None if isinstance(tools, str) else tools,
+            response_schema=response_schema,
+            policy=None if isinstance(policy, str) else policy,
+            llm=LentLLM(llm) if llm else None,
+            store=store,
+            resources=resources,
+            unattended=unattended,
+            label=label,
+        )
         self._form = ResponseSchema(response_schema) if response_schema is not None else None
         self.id = conversation_id or new_id()
         self._own_store = None if store else EventStore.open(settings.store_file)
@@ -84,7 +100,7 @@ class Conversation:
             self.id,
             settings,
             store,
-            choose_tools=_choice(tools, self._form, llm),
+            choose_tools=tool_choice(tools, self._form, llm),
             resources=replace(resources or Resources(), output_folder=store.outputs_of(self.id)),
             policy=policy if policy and not isinstance(policy, str) else None,
             unattended=unattended,
@@ -159,7 +175,7 @@ class Conversation:
 
     async def asend_message(self, text: str, *, context: Sequence[str] = ()) -> None:
         """`send_message` for callers on an event loop."""
-        await _on_agent_loop(self._core.send(text, context))
+        await on_agent_loop(self._core.send(text, context))
 
     def run(self) -> Status:
         """Run the agent to the end of its turn and return how that ended.
@@ -170,7 +186,7 @@ class Conversation:
 
     async def arun(self) -> Status:
         """`run` for callers on an event loop. Cancelling it stops the agent, in good order."""
-        return await _on_agent_loop(self._core.run())
+        return await on_agent_loop(self._core.run())
 
     @property
     def answer(self) -> str:
@@ -202,7 +218,7 @@ class Conversation:
 
     async def warm_up(self) -> None:
         """Do what the first request would have to wait for; best beside `asend_message`."""
-        await _on_agent_loop(self._core.warm_up())
+        await on_agent_loop(self._core.warm_up())
 
     def pause(self) -> None:
         """Stop before the next step. Returns at once."""
@@ -225,11 +241,80 @@ class Conversation:
     async def use(self, settings: Settings) -> None:
         """Go on with other settings: model, tools, policy, limits. Not while the agent runs."""
         if settings != self.settings:
-            await _on_agent_loop(self._core.use(settings))
+            await on_agent_loop(self._core.use(settings))
 
     async def revert_edit(self, event_id: str, reason: str = "") -> str | None:
         """Take an edit back and tell the model; the reason why not, if it cannot be done."""
-        return await _on_agent_loop(self._core.revert(event_id, reason))
+        return await on_agent_loop(self._core.revert(event_id, reason))
+
+    def fork(
+        self, from_event: str | None = None, *, title: str | None = None, keep_metrics: bool = False
+    ) -> "Conversation":
+        """A new conversation that goes on from a copy of this one, to the event with this id.
+
+        By default all of it is copied, but not what its model calls cost. It is idle: calls without
+        a result are answered, none is run again and none waits. This one is left as it is, and may
+        be running, here or in another process.
+        """
+        return run_blocking(self._fork(from_event, title, keep_metrics))
+
+    async def afork(
+        self, from_event: str | None = None, *, title: str | None = None, keep_metrics: bool = False
+    ) -> "Conversation":
+        """`fork` for callers on an event loop."""
+        return await on_agent_loop(self._fork(from_event, title, keep_metrics))
+
+    def ask_agent(self, question: str) -> str:
+        """The model's answer to a question beside the task, also while the agent runs.
+
+        Neither becomes part of the history; only what the call cost is stored.
+        """
+        return run_blocking(asked(self._core, question))
+
+    async def aask_agent(self, question: str) -> str:
+        """`ask_agent` for callers on an event loop."""
+        return await on_agent_loop(asked(self._core, question))
+
+    def rerun(self, workspace: str | Path, *, allow_risky: bool = False) -> RerunReport:
+        """Carry out the recorded actions again in a fresh `workspace`; what differs, call by call.
+
+        No model is asked, and nothing here is touched: it has a process of its own. Calls that a
+        person would be asked about are left out unless `allow_risky`.
+        """
+        return run_blocking(self._rerun(workspace, allow_risky))
+
+    async def arerun(self, workspace: str | Path, *, allow_risky: bool = False) -> RerunReport:
+        """`rerun` for callers on an event loop."""
+        return await on_agent_loop(self._rerun(workspace, allow_risky))
+
+    def generate_title(self) -> str:
+        """Have the model name the conversation, in 50 characters at most; the new title."""
+        return run_blocking(generate_title(self._core))
+
+    async def agenerate_title(self) -> str:
+        """`generate_title` for callers on an event loop."""
+        return await on_agent_loop(generate_title(self._core))
+
+    def rename(self, title: str) -> None:
+        """Give the conversation a title; waits for nothing, so there is no other version of it."""
+        rename(self._core, title)
+
+    def delete(self) -> None:
+        """Delete the conversation from the store, for good, and close it. Not while it runs."""
+        run_blocking(self._delete())
+
+    async def adelete(self) -> None:
+        """`delete` for callers on an event loop."""
+        await on_agent_loop(self._delete())
+
+    @classmethod
+    def list(
+        cls, limit: int = 20, *, store_path: str | Path | None = None
+    ) -> tuple[ConversationInfo, ...]:
+        """The stored conversations used last, newest first."""
+        flags = {} if store_path is None else {"store_path": store_path}
+        settings = load_settings().with_("Conversation.list(...)", **flags)
+        return newest_conversations(settings.store_file, limit)
 
     def close(self) -> None:
         """Stop what was started: tools, the model's connections, the store."""
@@ -237,7 +322,7 @@ class Conversation:
 
     async def aclose(self) -> None:
         """`close` for callers on an event loop."""
-        await _on_agent_loop(self._close())
+        await on_agent_loop(self._close())
 
     def __enter__(self) -> Self:
         return self
@@ -249,6 +334,26 @@ class Conversation:
         trace: TracebackType | None,
     ) -> None:
         self.close()
+
+    async def _fork(
+        self, from_event: str | None, title: str | None, keep_metrics: bool
+    ) -> "Conversation":
+        fork = self._made_alike(self.workspace, settings=self.settings)
+        try:
+            await copy_into(
+                fork._core, self._core, from_event, title=title, keep_metrics=keep_metrics
+            )
+        except BaseException:
+            await fork._close()
+            raise
+        return fork
+
+    async def _rerun(self, workspace: str | Path, allow_risky: bool) -> RerunReport:
+        return await rerun_elsewhere(self._core, Path(workspace), allow_risky=allow_risky)
+
+    async def _delete(self) -> None:
+        await delete(self._core)
+        await self._close()
 
     async def _close(self) -> None:
         await self._core.close()
@@ -264,27 +369,3 @@ class Conversation:
 
     async def _told_run(self, tell: Callable[[Run], None]) -> None:
         self._core.tell_run(tell)
-
-
-def _choice(
-    tools: str | Sequence[type[Tool] | str] | None, form: ResponseSchema | None, llm: LLM | None
-) -> Callable[[Settings], Sequence[type[Tool]]]:
-    """Which tools there are under which settings: those given, else what the settings say."""
-    finish = FinishTool.with_schema(form) if form else FinishTool
-    given = None
-    if tools is not None and not isinstance(tools, str):
-        named = [tool_named(tool) if isinstance(tool, str) else tool for tool in tools]
-        given = list({tool.name: tool for tool in named}.values())  # a name is one tool
-
-    def choose(settings: Settings) -> Sequence[type[Tool]]:
-        model = llm.model if llm else settings.model
-        chosen = tools_named(settings.tools, model) if given is None else given
-        return [*(tool for tool in chosen if tool.name != "finish"), finish] if form else chosen
-
-    return choose
-
-
-async def _on_agent_loop(coro: Coroutine[Any, Any, T]) -> T:
-    if on_agent_thread():
-        return await coro
-    return await asyncio.wrap_future(spawn(coro))

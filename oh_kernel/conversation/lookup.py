@@ -1,4 +1,6 @@
-"""Which stored conversation does a person mean?"""
+"""Which conversations are stored, and which of them does a person mean?"""
+
+from pathlib import Path
 
 from oh_kernel.errors import ConversationNotFound
 from oh_kernel.store import ConversationInfo, EventStore
@@ -25,3 +27,14 @@ def stored_conversation(store: EventStore, given: str | None = None) -> Conversa
     raise ConversationNotFound(
         f"No stored conversation begins with {given}.", remedy=f"The newest are {newest}."
     )
+
+
+def newest_conversations(file: Path, limit: int) -> tuple[ConversationInfo, ...]:
+    """The conversations in this store that were used last, newest first; none if it is not there.
+
+    It is looked at without being changed.
+    """
+    if not file.exists():
+        return ()
+    with EventStore.open(file, read_only=True) as store:
+        return tuple(store.conversations(limit=limit))
