@@ -39,7 +39,7 @@ class Projection:
 
     def __init__(self, events: Iterable[Event] = ()) -> None:
         self.blocked: set[str] = set()
-        """Ids of messages that hooks keep from the model; hooks hear them before they are stored."""
+        """Ids of messages that hooks keep from the model; known before these are stored."""
         self.view: list[Event] = []
         self.condensation_requested = False
         """Whether a condensation was asked for since the last one."""
