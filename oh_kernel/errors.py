@@ -19,6 +19,10 @@ OpenHandsError                     one short line with its remedy, shown without
 |  |- StoreVersionError            the file was written by a newer version
 |  `- DuplicateEvent               an event with this id is already stored
 |- ConversationError               the conversation cannot do this now
+|- LimitReached                    one more model call could take more than was allowed
+|  |- MaxBudgetReached
+|  `- MaxTokensReached
+|- PriceUnknown                    a budget cannot be kept for a model of unknown price
 |- SessionError                    a shell or namespace that tools drive failed
 |  |- ShellDied
 |  `- KernelDied
@@ -118,6 +122,22 @@ class DuplicateEvent(StoreError):
 
 class ConversationError(OpenHandsError):
     """The conversation cannot do this now."""
+
+
+class LimitReached(OpenHandsError):
+    """One more model call could take more than was allowed."""
+
+
+class MaxBudgetReached(LimitReached):
+    """... more US dollars."""
+
+
+class MaxTokensReached(LimitReached):
+    """... more tokens."""
+
+
+class PriceUnknown(OpenHandsError):
+    """A budget cannot be kept, as the price of a model is not known."""
 
 
 class SessionError(OpenHandsError):

@@ -73,9 +73,9 @@ def _address(value: str | None) -> str | None:
     return value or None
 
 
-def _price(value: str | None) -> str | None:
-    if value and not re.fullmatch(r"\s*\d*\.?\d+\s*/\s*\d*\.?\d+\s*", value):
-        raise ValueError("not two prices, in and out, such as 0.15/0.60")
+def _prices(value: str | None) -> str | None:
+    if value and not re.fullmatch(r"\d*\.?\d+/\d*\.?\d+", value):
+        raise ValueError("not two prices")
     return value or None
 
 
@@ -102,7 +102,7 @@ class Settings(BaseModel):
     conversation_max_tokens: int | None = _option("conversation_max_tokens")
     budget: float | None = _option("budget")
     conversation_budget: float | None = _option("conversation_budget")
-    price: Annotated[str | None, AfterValidator(_price)] = _option("price")
+    price: Annotated[str | None, AfterValidator(_prices)] = _option("price")
     stuck_detection: bool = _option("stuck_detection")
     critic: Literal["none", "pass", "finished", "changes", "tests", "model"] = _option("critic")
     critic_rounds: int = _option("critic_rounds")
@@ -307,6 +307,8 @@ def _allowed(option: Option) -> str:
         return "one of " + ", ".join(option.choices)
     if option.metavar == "URL":
         return "an address that begins with http:// or https://"
+    if option.metavar == "IN/OUT":
+        return "two prices, in and out, such as 0.15/0.60"
     limit = "" if option.minimum is None else f" of at least {option.minimum:g}"
     unit = f" ({option.unit})" if option.unit else ""
     return {

@@ -6,7 +6,7 @@ its own, and a run asks them all, in order, at the same few points.
 
 from oh_kernel.conversation.state import Status
 from oh_kernel.errors import ContextWindowExceeded
-from oh_kernel.events import ActionEvent, Event, ToolResultEvent
+from oh_kernel.events import ActionEvent, Event, Message, MessageEvent, ToolResultEvent
 
 
 class Attendant:
@@ -34,3 +34,8 @@ class Attendant:
     async def made_shorter(self, error: ContextWindowExceeded) -> bool:
         """When a request is too long: whether the history was made shorter, to ask again."""
         return False
+
+
+def environment_message(text: str) -> MessageEvent:
+    """What the model is told that neither the user nor a tool says."""
+    return MessageEvent(source="environment", llm_message=Message.of("user", text))

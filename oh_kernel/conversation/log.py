@@ -10,6 +10,7 @@ from typing import Protocol
 
 from oh_kernel.conversation.metrics import Metrics
 from oh_kernel.conversation.state import Status, check_transition, recorded_status, status_event
+from oh_kernel.conversation.stats import Accounts
 from oh_kernel.events import (
     ActionEvent,
     Event,
@@ -79,6 +80,7 @@ class ConversationLog:
         self.events: list[Event] = []
         self.status = Status.IDLE
         self.metrics = Metrics()
+        self.accounts = Accounts()
         self.unknown_events = 0
         self._projection = Projection()
         self._call_ids: set[str] = set()
@@ -157,6 +159,7 @@ class ConversationLog:
         self.events.append(event)
         self.status = recorded_status(event) or self.status
         self.metrics = self.metrics.plus(event)
+        self.accounts.add(event, at_rest=self.status is not Status.RUNNING)
         self.unknown_events += _is_unknown(event)
         self._projection.add(event)
         self._last_timestamp = max(self._last_timestamp, event.timestamp)

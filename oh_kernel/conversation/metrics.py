@@ -2,10 +2,22 @@
 
 import json
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from oh_kernel.events import Event, LLMCompletionLogEvent
-from oh_kernel.llm.base import Completion
+from oh_kernel.llm.base import Completion, Usage
+
+
+@dataclass(frozen=True)
+class ModelCall:
+    """One model call as the log has it. `cost_usd` is None where the price is not known."""
+
+    use: str
+    model: str
+    usage: Usage = field(default_factory=Usage)
+    cost_usd: float | None = None
+    response_id: str = ""
+    latency_s: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -19,6 +31,8 @@ class Metrics:
     prompt_tokens: int = 0
     completion_tokens: int = 0
     cache_read_tokens: int = 0
+    cache_write_tokens: int = 0
+    reasoning_tokens: int = 0
     cost_usd: float = 0.0
     unpriced_calls: int = 0
 
@@ -37,22 +51,23 @@ class Metrics:
 
     def plus(self, event: Event) -> "Metrics":
         """These metrics with the model call that `event` records, if it records one."""
-        if not isinstance(event, LLMCompletionLogEvent):
-            return self
-        try:
-            record = json.loads(event.log_data)
-            cost = record.get("cost_usd")
-            return replace(
-                self,
-                calls=self.calls + 1,
-                prompt_tokens=self.prompt_tokens + int(record.get("prompt_tokens", 0)),
-                completion_tokens=self.completion_tokens + int(record.get("completion_tokens", 0)),
-                cache_read_tokens=self.cache_read_tokens + int(record.get("cache_read_tokens", 0)),
-                cost_usd=self.cost_usd + float(cost or 0.0),
-                unpriced_calls=self.unpriced_calls + (cost is None),
-            )
-        except (ValueError, AttributeError, TypeError):  # a log of another product
-            return replace(self, calls=self.calls + 1, unpriced_calls=self.unpriced_calls + 1)
+        call = recorded_call(event)
+        return self if call is None else self.plus_call(call)
+
+    def plus_call(self, call: ModelCall) -> "Metrics":
+        """These metrics with one more call."""
+        usage = call.usage
+        return replace(
+            self,
+            calls=self.calls + 1,
+            prompt_tokens=self.prompt_tokens + usage.prompt_tokens,
+            completion_tokens=self.completion_tokens + usage.completion_tokens,
+            cache_read_tokens=self.cache_read_tokens + usage.cache_read_tokens,
+            cache_write_tokens=self.cache_write_tokens + usage.cache_write_tokens,
+            reasoning_tokens=self.reasoning_tokens + usage.reasoning_tokens,
+            cost_usd=self.cost_usd + (call.cost_usd or 0.0),
+            unpriced_calls=self.unpriced_calls + (call.cost_usd is None),
+        )
 
 
 def metrics_of(events: Iterable[Event]) -> Metrics:
@@ -63,18 +78,42 @@ def metrics_of(events: Iterable[Event]) -> Metrics:
     return total
 
 
+_COUNTS = (
+    "prompt_tokens",
+    "completion_tokens",
+    "cache_read_tokens",
+    "cache_write_tokens",
+    "reasoning_tokens",
+)
+
+
+def recorded_call(event: Event) -> ModelCall | None:
+    """The model call that `event` records; one without numbers in the log of another product."""
+    if not isinstance(event, LLMCompletionLogEvent):
+        return None
+    try:
+        record = json.loads(event.log_data)
+        cost = record.get("cost_usd")
+        return ModelCall(
+            event.usage_id,
+            event.model_name,
+            Usage(**{name: int(record.get(name, 0)) for name in _COUNTS}),
+            None if cost is None else float(cost),
+            str(record.get("response_id", "")),
+            float(record.get("latency_s", 0.0)),
+        )
+    except (ValueError, AttributeError, TypeError):
+        return ModelCall(event.usage_id, event.model_name)
+
+
 def usage_event(completion: Completion, latency_s: float, use: str) -> LLMCompletionLogEvent:
-    """The record of one model call for `use`, as `Metrics.plus` reads it."""
+    """The record of one model call for `use`, as `recorded_call` reads it."""
     usage = completion.usage
     record = {
         "response_id": completion.response_id,
         "finish_reason": completion.finish_reason,
         "latency_s": round(latency_s, 3),
-        "prompt_tokens": usage.prompt_tokens,
-        "completion_tokens": usage.completion_tokens,
-        "cache_read_tokens": usage.cache_read_tokens,
-        "cache_write_tokens": usage.cache_write_tokens,
-        "reasoning_tokens": usage.reasoning_tokens,
+        **{name: getattr(usage, name) for name in _COUNTS},
         "cost_usd": completion.cost_usd,
     }
     return LLMCompletionLogEvent(

@@ -5,6 +5,7 @@ from pathlib import Path
 from oh_kernel.errors import ModelNotConfigured
 from oh_kernel.llm import FallbackLLM, RetryPolicy, open_llm
 from oh_kernel.llm.base import LLM
+from oh_kernel.llm.priced import priced
 from oh_kernel.settings import Settings
 
 AGENT = "agent"
@@ -26,7 +27,7 @@ class Models:
     def for_use(self, use: str = AGENT) -> LLM:
         """The model for `use`; raises ModelNotConfigured for a name that means none."""
         if self._given is not None:
-            return self._given
+            return priced(self._given, self._settings.price)
         if use not in self._opened:
             self._opened[use] = model_of(self._settings, self._workspace)
         return self._opened[use]
@@ -74,7 +75,7 @@ def settings_of_models(settings: Settings) -> list[Settings]:
 def _one_model(settings: Settings, workspace: Path) -> LLM:
     key = settings.api_key
     assert settings.model is not None
-    return open_llm(
+    model = open_llm(
         settings.model,
         base_url=settings.base_url,
         api_key=key.get_secret_value() if key else None,
@@ -84,3 +85,4 @@ def _one_model(settings: Settings, workspace: Path) -> LLM:
         takes_images=settings.images,
         stream=settings.stream,
     )
+    return priced(model, settings.price)

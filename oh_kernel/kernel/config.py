@@ -45,9 +45,9 @@ def _trait(option: Option) -> TraitType[Any, Any]:
     elif option.type is bool:
         trait = Bool(default, help=text)
     elif option.type is int:
-        trait = Int(default, min=option.minimum, help=text)
+        trait = Int(default, min=option.minimum, allow_none=default is None, help=text)
     elif option.type is float:
-        trait = Float(default, min=option.minimum, help=text)
+        trait = Float(default, min=option.minimum, allow_none=default is None, help=text)
     else:
         trait = Unicode(default, allow_none=True, help=text)
     return trait.tag(config=True)

@@ -23,6 +23,11 @@ class FallbackLLM:
         return self._models[0].model
 
     @property
+    def models(self) -> tuple[str, ...]:
+        """The names of all, in the order in which they are asked."""
+        return tuple(model.model for model in self._models)
+
+    @property
     def takes_images(self) -> bool:
         return all(model.takes_images for model in self._models)
 

@@ -38,7 +38,7 @@ def tab(shell: Any, text: str) -> list[str]:
 
 
 def test_flags_and_commands() -> None:
-    assert offered("--m") == ["--model", "--max-steps"]
+    assert offered("--m") == ["--model", "--max-steps", "--max-tokens"]
     assert offered("--new --con") == ["--continue", "--context"] or offered("--new --con") == [
         "--context",
         "--continue",
@@ -98,7 +98,7 @@ def test_the_last_twenty_conversations_within_50_ms(
 
 def test_tab_in_a_shell(shell: Any) -> None:
     assert tab(shell, "%openhands hist") == ["%openhands history"]
-    assert tab(shell, "%%openhands --max") == ["%%openhands --max-steps"]
+    assert tab(shell, "%%openhands --max-s") == ["%%openhands --max-steps"]
     assert tab(shell, "%%openhands --policy=al") == ["%%openhands --policy=always"]
     assert tab(shell, "%%openhands --model x --policy ") == [
         f"%%openhands --model x --policy {choice}" for choice in ("risky", "never", "always")
