@@ -19,7 +19,9 @@ from oh_kernel.conversation.aside import Aside
 from oh_kernel.conversation.attendants import Attendant
 from oh_kernel.conversation.calls import rejection
 from oh_kernel.conversation.confirmation import Approver, Decision, Gate, Unattended
+from oh_kernel.conversation.guards import guards_of_steps
 from oh_kernel.conversation.hooks import Hooks, HooksInRun
+from oh_kernel.conversation.limits import Limits
 from oh_kernel.conversation.log import ConversationLog
 from oh_kernel.conversation.models import Models, settings_of_models
 from oh_kernel.conversation.recovery import answer_open_calls
@@ -87,7 +89,8 @@ class Core:
         self._policy = policy
         self._unattended = unattended
         self.models = Models(settings, self.workspace, llm)
-        self.aside = Aside(self.log, self.models.for_use)
+        self._limits = Limits(self.log, self.models.for_use, lambda: self.settings)
+        self.aside = Aside(self.log, self.models.for_use, self._limits)
         self.hooks = Hooks(self.log, self.aside, self.workspace)
         self._label = label
         self._lease: Lease | None = None
@@ -201,7 +204,9 @@ class Core:
 
     def _attendants(self) -> list[Attendant]:
         """Who is heard in a run, in this order."""
+        tools = self._toolbox.tools
         return [
+            *guards_of_steps(self.log, self.settings, self._limits, tools),
             HooksInRun(self.hooks),
         ]
 
