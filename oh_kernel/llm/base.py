@@ -61,6 +61,13 @@ class RetryNotice:
 
 
 @dataclass(frozen=True)
+class ModelNotice:
+    """Something that a person should know of the model itself."""
+
+    text: str
+
+
+@dataclass(frozen=True)
 class Completion:
     """A whole reply, the last thing of a stream. `cost_usd` is None for models of unknown price."""
 
@@ -72,7 +79,7 @@ class Completion:
     finish_reason: str = "stop"
 
 
-Delta = TextDelta | ReasoningDelta | ToolCallDelta | RetryNotice
+Delta = TextDelta | ReasoningDelta | ToolCallDelta | RetryNotice | ModelNotice
 
 
 class LLM(Protocol):

@@ -6,7 +6,7 @@ from typing import Protocol
 
 from oh_kernel.conversation.log import Passing
 from oh_kernel.events import Event
-from oh_kernel.llm.base import RetryNotice, TextDelta
+from oh_kernel.llm.base import ModelNotice, RetryNotice, TextDelta
 from oh_kernel.views.blocks import Limits, heading_text, render_block
 from oh_kernel.views.calls import OPEN, Call
 from oh_kernel.views.escape import printable
@@ -72,6 +72,10 @@ class ConsoleTranscript:
                 self._break_line()
                 self._line(f"[{printable(delta.reason)}; trying again in {delta.wait_s:.0f} s]")
                 self._streamed = ""
+            case ModelNotice(text=text):
+                streamed = self._streamed
+                self.notice(text)
+                self._streamed = f"{streamed}\n"  # not to be written again when it is an event
 
     def segment(self) -> None:
         """Nothing to do: text has its place."""

@@ -10,10 +10,16 @@ from dataclasses import dataclass, field, replace
 from oh_kernel.conversation.log import Passing, ToolOutput
 from oh_kernel.conversation.state import Status
 from oh_kernel.events import ActionEvent, Event, LLMCompletionLogEvent, MessageEvent
-from oh_kernel.llm.base import ReasoningDelta, RetryNotice, TextDelta, ToolCallDelta
+from oh_kernel.llm.base import (
+    ModelNotice,
+    ReasoningDelta,
+    RetryNotice,
+    TextDelta,
+    ToolCallDelta,
+)
 from oh_kernel.views.calls import Call
 from oh_kernel.views.escape import one_line
-from oh_kernel.views.turn import Block, Saying, Turn
+from oh_kernel.views.turn import Block, Notice, Saying, Turn
 
 # Live output that is kept of one call; the observation brings the rest.
 _OUTPUT_CHARS = 16_000
@@ -67,6 +73,8 @@ class LiveTurn:
                     f"{delta.reason}; trying again in {delta.wait_s:.0f} s"
                     f" (attempt {delta.attempt} of {delta.max_attempts})"
                 )
+            case ModelNotice(text=text):
+                self.turn.blocks.append(Notice(text))
             case ToolOutput():
                 whole = self._outputs.get(delta.call_id, "") + delta.text
                 self._outputs[delta.call_id] = whole[-_OUTPUT_CHARS:]
