@@ -84,6 +84,10 @@ class ContextWindowExceeded(ModelRequestRefused):
     """The request is longer than the model's context window."""
 
 
+class PictureRefused(ModelRequestRefused):
+    """The provider refuses the request because of a picture in it."""
+
+
 class ContentPolicyRefused(ModelRequestRefused):
     """The provider refuses the request because of its content."""
 

@@ -4,11 +4,9 @@ Opaque blocks (signed thinking, encrypted reasoning) go back byte for byte, and 
 provider that made them: another one would refuse the signature.
 """
 
-import base64
-import binascii
 import hashlib
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import groupby, takewhile
 from typing import TYPE_CHECKING, Literal
 
@@ -19,6 +17,7 @@ from oh_kernel.events import (
     TextContent,
     ThinkingBlock,
 )
+from oh_kernel.llm import pictures
 from oh_kernel.llm.base import ToolSpec
 from oh_kernel.llm.sendable import sendable
 
@@ -37,7 +36,6 @@ if TYPE_CHECKING:  # the model library takes a second to import: see provider.py
 Kind = Literal["chat", "responses", "anthropic", "other"]
 
 NO_IMAGES = "[A picture is left out here: this model takes no images.]"
-UNREADABLE_IMAGE = "[A picture is left out here: its data cannot be read.]"
 BLANK = "(blank)"  # some providers refuse a message without any text
 
 
@@ -50,6 +48,8 @@ class Dialect:
     takes_images: bool = True
     thinking_field: str | None = None  # where a chat model wants its own reasoning back
     id_chars: int | None = None  # the one length that ids of calls must have
+    many_pictures: bool = False  # in this request, which may then hold only smaller ones
+    refused_pictures: frozenset[str] = frozenset()  # by their keys
 
     def call_id(self, wanted: str) -> str:
         """An id that is valid here; the same one for the same `wanted`."""
@@ -65,6 +65,7 @@ def to_request(
     from pydantic_ai.models import ModelRequestParameters
 
     sent = sendable(messages)
+    dialect = replace(dialect, many_pictures=len(pictures.urls_of(sent)) > pictures.MANY)
     system = list(takewhile(lambda message: message.role == "system", sent))
     history = _history(sent[len(system) :], dialect)
     texts = [part for m in system for part in m.content if isinstance(part, TextContent)]
@@ -133,8 +134,8 @@ def _request_parts(run: Sequence[Message], dialect: Dialect) -> "list[ModelReque
         parts += _result_parts(message, dialect)
     if dialect.kind != "anthropic":
         # After all results: most providers take no pictures inside them.
-        pictures = [part for message in results for part in _labelled_pictures(message, dialect)]
-        parts += [UserPromptPart(content=pictures)] if pictures else []
+        shown = [part for message in results for part in _labelled_pictures(message, dialect)]
+        parts += [UserPromptPart(content=shown)] if shown else []
     for message in run[len(results) :]:
         parts.append(UserPromptPart(content=_said(message, dialect)))
     return parts
@@ -157,11 +158,11 @@ def _result_parts(message: Message, dialect: Dialect) -> "list[ModelRequestPart]
 
 
 def _labelled_pictures(message: Message, dialect: Dialect) -> "list[UserContent]":
-    pictures = [part for part in _contents(message, dialect) if not isinstance(part, str)]
-    if not pictures:
+    found = [part for part in _contents(message, dialect) if not isinstance(part, str)]
+    if not found:
         return []
     call_id = dialect.call_id(message.tool_call_id or "")
-    return [f"Pictures from the result of call {call_id}:", *pictures]
+    return [f"Pictures from the result of call {call_id}:", *found]
 
 
 def _said(message: Message, dialect: Dialect) -> "str | list[UserContent]":
@@ -196,17 +197,14 @@ def _picture(url: str, dialect: Dialect) -> "UserContent":
 
     if not dialect.takes_images:
         return NO_IMAGES
+    if pictures.key_of(url) in dialect.refused_pictures:
+        return pictures.REFUSED
     if not url.startswith("data:"):
         return ImageUrl(url=url)
-    head, _, encoded = url.partition(",")
-    media_type = head.removeprefix("data:").partition(";")[0]
-    try:
-        data = base64.b64decode(encoded, validate=True)
-    except binascii.Error:
-        return UNREADABLE_IMAGE
-    if not media_type.startswith("image/") or not data:
-        return UNREADABLE_IMAGE
-    return BinaryContent(data=data, media_type=media_type)
+    picture = pictures.fitted(url, many=dialect.many_pictures)
+    if isinstance(picture, str):
+        return picture
+    return BinaryContent(data=picture.data, media_type=picture.media_type)
 
 
 def _reply_parts(message: Message, dialect: Dialect) -> "list[ModelResponsePart]":

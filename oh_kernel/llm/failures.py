@@ -16,6 +16,7 @@ from oh_kernel.errors import (
     ModelRateLimited,
     ModelRequestRefused,
     ModelUnavailable,
+    PictureRefused,
 )
 from oh_kernel.providers import how_to_login
 
@@ -45,6 +46,7 @@ _POLICY_WORDS = re.compile(
     r"|moderation",
     re.IGNORECASE,
 )
+_PICTURE_WORDS = re.compile(r"\b(image|picture)s?\b", re.IGNORECASE)
 _QUOTA_CODES = {"insufficient_quota", "billing_hard_limit_reached", "billing_error"}
 _RETRIED_STATUSES = {408, 409, 425, 429}
 # Long enough to be no word of a program: recordings are cleaned by it too.
@@ -196,7 +198,8 @@ def _refusal(status: int, text: str, code: str, model: str, secret: str | None) 
             f"The provider does not know {model} ({status}): {said}",
             remedy=_remedy_for_unknown(model),
         )
-    return ModelRequestRefused(
+    kind = PictureRefused if _PICTURE_WORDS.search(text) else ModelRequestRefused
+    return kind(
         f"{model} refused the request ({status}): {said}",
         remedy="Send another message to go on, or start a new conversation.",
     )

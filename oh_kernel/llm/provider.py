@@ -8,13 +8,19 @@ import asyncio
 import json
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from oh_kernel.errors import ContentPolicyRefused, ModelError, ModelUnavailable
+from oh_kernel.errors import (
+    ContentPolicyRefused,
+    ModelError,
+    ModelUnavailable,
+    PictureRefused,
+)
 from oh_kernel.events import Message
 from oh_kernel.events.base import new_id
 from oh_kernel.events.text import without_lone_surrogates
-from oh_kernel.llm import failures
+from oh_kernel.llm import failures, pictures
 from oh_kernel.llm.base import (
     Completion,
     Delta,
@@ -51,6 +57,8 @@ class ProviderLLM:
         self._timeout_s = timeout_s
         self._takes_images = takes_images
         self._streams = streams
+        self._accepted_pictures: set[str] = set()
+        self._refused_pictures: set[str] = set()
         self._client: Client | None = None
         self._connecting = asyncio.Lock()
 
@@ -69,7 +77,28 @@ class ProviderLLM:
     async def stream(
         self, messages: Sequence[Message], tools: Sequence[ToolSpec]
     ) -> AsyncGenerator[Delta | Completion]:
-        """Ask once. Raises ModelUnavailable or ModelRateLimited when asking again could help."""
+        """Ask once. Raises ModelUnavailable or ModelRateLimited when asking again could help.
+
+        A picture that the provider refuses is left out, from then on, and the rest asked at once.
+        """
+        shown = {pictures.key_of(url) for url in pictures.urls_of(messages)}
+        while True:
+            try:
+                async with aclosing(self._once(messages, tools)) as reply:
+                    async for item in reply:
+                        if isinstance(item, Completion):
+                            self._accepted_pictures |= shown - self._refused_pictures
+                        yield item
+                return
+            except PictureRefused:
+                suspected = shown - self._accepted_pictures - self._refused_pictures
+                if not suspected:
+                    raise
+                self._refused_pictures |= suspected
+
+    async def _once(
+        self, messages: Sequence[Message], tools: Sequence[ToolSpec]
+    ) -> AsyncGenerator[Delta | Completion]:
         client = await self._connected()
         try:
             async with aclosing(self._ask(client, messages, tools)) as reply:
@@ -107,7 +136,9 @@ class ProviderLLM:
     async def _ask(
         self, client: Client, messages: Sequence[Message], tools: Sequence[ToolSpec]
     ) -> AsyncGenerator[Delta | Completion]:
-        history, parameters = to_request(messages, tools, client.dialect)
+        refused = frozenset(self._refused_pictures)
+        dialect = replace(client.dialect, refused_pictures=refused)
+        history, parameters = to_request(messages, tools, dialect)
         settings = _settings(client)
         if not self._streams:
             yield self._completion(
