@@ -48,7 +48,7 @@ _MONTH = r"(?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)"
 _VOLATILE = (
     ("<date>", re.compile(rf"\b{_DAY}{_MONTH} +\d{{1,2}},? +(?:\d\d:\d\d(?::\d\d)?|\d{{4}})\b")),
     ("<time>", re.compile(r"\b\d\d:\d\d:\d\d(?:\.\d+)?\b")),
-    ("<duration>", re.compile(r"\b\d+m\d+(?:\.\d+)?s\b")),
+    ("<duration>", re.compile(r"\b\d+m\d+\.(?:\d+s|<duration>)")),
     ("<pid>", re.compile(r"(?<=\bpid)(?:[ :=]+)\d+\b", re.IGNORECASE)),
     ("[<job>] <pid>", re.compile(r"^\[\d+\] \d+$", re.MULTILINE)),
     ("<temporary>", re.compile(r"\btmp(?:\.\w{6,}|[a-z0-9_]{8})\b")),
