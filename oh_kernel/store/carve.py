@@ -10,7 +10,7 @@ Format: https://www.sqlite.org/fileformat2.html (sections 1.6 b-tree pages, 2.1 
 
 import os
 import struct
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import NamedTuple, Self
@@ -39,10 +39,12 @@ class Pages:
     another process shortens would kill a process that had it mapped.
     """
 
-    def __init__(self, database: Path | None, wal: Path, page_size: int) -> None:
+    def __init__(self, database: Path | None, wal: Path, page_sizes: Sequence[int]) -> None:
         self._file = _File(database)
         self._wal = _File(wal)
-        self.page_size = self._read_page_size() or page_size
+        self._frames: list[tuple[int, int, bytes]] = []
+        self._newest: dict[int, int] = {}
+        self.page_size = self._read_page_size() or self._likeliest(page_sizes)
         self._frames = list(self._read_frames())
         salt = self._wal.read(16, 8)
         self._newest = {number: at for number, at, mark in self._frames if mark == salt}
@@ -69,6 +71,13 @@ class Pages:
             size = int.from_bytes(header[8:12], "big")
             return size if _is_page_size(size) else 0
         return 0
+
+    def _likeliest(self, sizes: Sequence[int]) -> int:
+        """The size with which most rows can be read, where no header tells it."""
+        counts = {}
+        for self.page_size in sizes:
+            counts[self.page_size] = sum(1 for _ in self.rows())
+        return max(sizes, key=lambda size: counts[size])
 
     def _read_frames(self) -> Iterator[tuple[int, int, bytes]]:
         """Page number, place of the page and salt of each whole frame.
@@ -98,7 +107,7 @@ class Pages:
             for newest in (True, False):
                 try:
                     row, whole = self._row_at(page, start, newest=newest)
-                except (ValueError, IndexError, struct.error):
+                except (ValueError, IndexError, OverflowError, struct.error):
                     continue
                 yield row
                 if whole:

@@ -46,7 +46,7 @@ from oh_kernel.store.repair import (
 BUSY_TRY_MS = 25
 BUSY_LIMIT_S = 20.0
 MAX_REPAIRS = 3
-CHECKPOINT_PAGES = 4000  # each checkpoint waits for the disk twice
+CHECKPOINT_PAGES = 1000  # 16 MB; each checkpoint waits for the disk twice
 JOURNAL_KEPT_BYTES = 16 << 20
 CHECK_ALWAYS_BYTES = 8 << 20
 CHECK_AFTER_CRASH_BYTES = 64 << 20

@@ -25,6 +25,7 @@ from oh_kernel.store.losses import move_on
 from oh_kernel.store.rows import checksum
 
 LOCK_WAIT_S = 30.0
+PAGE_SIZES = (schema.PAGE_SIZE, *schema.OLDER_PAGE_SIZES)
 _JOURNALS = ("-wal", "-shm", "-journal")
 _REPAIRED, _DAMAGED = ".repaired-", ".damaged-"
 
@@ -94,7 +95,7 @@ def repair(path: Path, connection: sqlite3.Connection | None) -> RepairReport:
     stamp = datetime.now(UTC).strftime("%Y%m%dT%H%M%S%f")
     fresh = path.with_name(f"{path.name}.repairing")
     fresh.unlink(missing_ok=True)
-    with Pages(path, _beside(path, "-wal"), schema.PAGE_SIZE) as pages:
+    with Pages(path, _beside(path, "-wal"), PAGE_SIZES) as pages:
         schema.refuse_newer(pages.user_version())
         if connection:
             with contextlib.suppress(sqlite3.DatabaseError):
@@ -132,7 +133,7 @@ def unsaved_events(path: Path, connection: sqlite3.Connection) -> bool:
 
     Asked only when events are known to be missing, and before anything is written.
     """
-    with Pages(None, _beside(path, "-wal"), schema.PAGE_SIZE) as pages:
+    with Pages(None, _beside(path, "-wal"), PAGE_SIZES) as pages:
         seqs = {row.number for row in pages.rows() if _is_event(row)}
     known = "SELECT 1 FROM events WHERE seq = ?"
     return any(connection.execute(known, (seq,)).fetchone() is None for seq in seqs)

@@ -14,7 +14,9 @@ from functools import cache
 from oh_kernel.errors import StoreError, StoreVersionError
 
 APPLICATION_ID = 0x4F484B31  # "OHK1"
-PAGE_SIZE = 4096
+# Events are about 1 KB: of a small page much stays empty, as a row is not divided.
+PAGE_SIZE = 16384
+OLDER_PAGE_SIZES = (4096,)  # of files made by earlier releases
 INDEX_BITS = 32
 INDEX_MASK = (1 << INDEX_BITS) - 1
 

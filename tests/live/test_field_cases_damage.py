@@ -12,6 +12,7 @@ import pytest
 
 from oh_kernel.events import AgentErrorEvent
 from oh_kernel.store import EventStore
+from oh_kernel.store.schema import PAGE_SIZE
 from tests.conversations import Scripted, assert_each_call_answered_once, call, calls, say
 from tests.live.agent_kernel import agent_kernel, stored_events
 from tests.outputs import final_text
@@ -46,7 +47,7 @@ def last_result_gone(file: Path) -> None:
     wal = file.with_name(file.name + "-wal")
     with EventStore.open(file, read_only=True) as store:
         events = len(list(store.iterate(store.conversations(limit=1)[0].id)))
-    size, frame = wal.stat().st_size, 4096 + 24
+    size, frame = wal.stat().st_size, PAGE_SIZE + 24
     probe = file.parent / "probe"
     while size > 32:
         size -= frame
@@ -67,8 +68,8 @@ def gap(file: Path) -> None:
     """The page with an event in the middle is overwritten."""
     at = file.read_bytes().index(b"b" * 1000)
     with file.open("r+b") as target:
-        target.seek(at // 4096 * 4096)
-        target.write(bytes(4096))
+        target.seek(at // PAGE_SIZE * PAGE_SIZE)
+        target.write(bytes(PAGE_SIZE))
 
 
 # Damage to a log whose WAL is still there, and to one that was closed.

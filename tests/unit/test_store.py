@@ -142,7 +142,7 @@ def edit(number: int, old: str | None, new: str) -> str:
 
 
 def test_contents_of_edits_are_stored_once(tmp_path: Path) -> None:
-    versions = [f'print("é {n}")\t\\\n' * 3000 for n in range(20)]
+    versions = [f'print("é {n}")\t\\\n' * 9000 for n in range(20)]
     texts = [edit(0, None, versions[0])]
     texts += [edit(n, versions[n - 1], versions[n]) for n in range(1, 20)]
     file = tmp_path / "events.db"
