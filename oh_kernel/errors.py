@@ -17,7 +17,8 @@ OpenHandsError                     one short line with its remedy, shown without
 |  |- ConversationInUse            another process is writing it
 |  |- ConversationNotFound         no conversation has this id
 |  |- StoreVersionError            the file was written by a newer version
-|  `- DuplicateEvent               an event with this id is already stored
+|  |- DuplicateEvent               an event with this id is already stored
+|  `- InvalidQuery                 the event log cannot be asked this
 |- ConversationError               the conversation cannot do this now
 |- LimitReached                    one more model call could take more than was allowed
 |  |- MaxBudgetReached
@@ -122,6 +123,10 @@ class StoreVersionError(StoreError):
 
 class DuplicateEvent(StoreError):
     """An event with this id is already stored."""
+
+
+class InvalidQuery(StoreError):
+    """The event log cannot be asked this: a limit, an order, a time or a page that is not there."""
 
 
 class ConversationError(OpenHandsError):

@@ -14,7 +14,7 @@ from oh_kernel.store.schema import INDEX_BITS
 
 SETTABLE = ("title", "workspace", "notebook", "status", "model")
 
-_COLUMNS = (
+COLUMNS = (
     "id, created_at, updated_at, last_timestamp, next_index - lost, lost, bytes,"
     " title, workspace, notebook, status, model, meta"
 )
@@ -67,12 +67,25 @@ def number_of(connection: sqlite3.Connection, conversation_id: str) -> int | Non
     return int(row[0]) if row else None
 
 
+def next_index(connection: sqlite3.Connection, conversation_id: str) -> int:
+    """The index that the conversation's next event gets; 0 when it is not stored."""
+    row = connection.execute(
+        "SELECT next_index FROM conversations WHERE id = ?", (conversation_id,)
+    ).fetchone()
+    return int(row[0]) if row else 0
+
+
 def one(connection: sqlite3.Connection, conversation_id: str) -> ConversationInfo | None:
     """What is known of one conversation; None when it is not stored."""
     row = connection.execute(
-        f"SELECT {_COLUMNS} FROM conversations WHERE id = ?", (conversation_id,)
+        f"SELECT {COLUMNS} FROM conversations WHERE id = ?", (conversation_id,)
     ).fetchone()
-    return _info(row) if row else None
+    return info_of(row) if row else None
+
+
+def info_of(row: tuple[Any, ...]) -> ConversationInfo:
+    """What the columns COLUMNS of a row tell."""
+    return ConversationInfo(*(*row[:-1], json.loads(row[-1])))
 
 
 def newest(
@@ -84,13 +97,13 @@ def newest(
     takes a few milliseconds.
     """
     rows = connection.execute(
-        f"SELECT {_COLUMNS} FROM conversations WHERE number IN (SELECT number FROM conversations"
+        f"SELECT {COLUMNS} FROM conversations WHERE number IN (SELECT number FROM conversations"
         " WHERE :notebook IS NULL OR notebook = :notebook"
         " ORDER BY updated_at DESC, number DESC LIMIT :limit OFFSET :offset)"
         " ORDER BY updated_at DESC, number DESC",
         {"notebook": notebook, "limit": limit, "offset": offset},
     )
-    return [_info(row) for row in rows.fetchall()]
+    return [info_of(row) for row in rows.fetchall()]
 
 
 def set_meta(
@@ -158,7 +171,3 @@ def outdated(
         if too_many or too_large or info.updated_at < oldest:
             gone.append(info.id)
     return gone
-
-
-def _info(row: tuple[Any, ...]) -> ConversationInfo:
-    return ConversationInfo(*(*row[:-1], json.loads(row[-1])))

@@ -1,15 +1,16 @@
 """How does an event become rows, and rows the event's JSON again, byte for byte?"""
 
 import sqlite3
-import zlib
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple, Self
+from zlib import crc32
 
-from oh_kernel.errors import DuplicateEvent
+from oh_kernel.errors import DuplicateEvent, InvalidQuery
 from oh_kernel.events import Event
 from oh_kernel.store.blobs import cut, join, pieces_from_json, pieces_to_json
 from oh_kernel.store.blobs import digest as digest_of
 from oh_kernel.store.damage import DamagedRow
+from oh_kernel.store.queries import Wanted, utc_text
 from oh_kernel.store.schema import INDEX_BITS, INDEX_MASK
 
 PAGE_ROWS = 200
@@ -40,7 +41,7 @@ class EventRow(NamedTuple):
             event.id,
             event.kind,
             event.source,
-            event.timestamp,
+            sortable(event.timestamp),
             text,
             pieces_to_json(pieces),
             blobs,
@@ -76,9 +77,22 @@ class EventRow(NamedTuple):
             ) from None
 
 
+def sortable(timestamp: str) -> str:
+    """A timestamp as ours are written, so that it can be compared; one that is no time stays.
+
+    The event itself keeps what it came with. A time without a zone is taken for UTC.
+    """
+    if len(timestamp) == 26 and timestamp[19] == ".":
+        return timestamp
+    try:
+        return utc_text(timestamp)
+    except InvalidQuery:
+        return timestamp
+
+
 def checksum(text: bytes, pieces: bytes) -> int:
     """What tells whether a row is as it was written."""
-    return zlib.crc32(pieces, zlib.crc32(text))
+    return crc32(pieces, crc32(text))
 
 
 def index_of(connection: sqlite3.Connection, number: int, event_id: str) -> int | None:
@@ -89,6 +103,15 @@ def index_of(connection: sqlite3.Connection, number: int, event_id: str) -> int 
     return row[0] & INDEX_MASK if row else None
 
 
+class Stretch(NamedTuple):
+    """Some consecutive events of a conversation: those from `start` up to before `stop`."""
+
+    conversation_id: str
+    start: int
+    stop: int
+    backwards: bool = False
+
+
 def read_page(
     connection: sqlite3.Connection, number: int, start: int, stop: int
 ) -> list[tuple[int, str]]:
@@ -96,8 +119,23 @@ def read_page(
     rows = connection.execute(
         f"SELECT {_COLUMNS} FROM events WHERE seq >= ? AND seq < ? ORDER BY seq LIMIT ?",
         (number << INDEX_BITS | start, number << INDEX_BITS | stop, PAGE_ROWS),
+    )
+    return list(_whole(connection, rows.fetchall()))
+
+
+def read_wanted(
+    connection: sqlite3.Connection, stretch: Stretch, wanted: Wanted
+) -> list[tuple[str, str]]:
+    """Id and JSON of the events of a stretch that SQL finds wanted, in its order."""
+    direction = "DESC" if stretch.backwards else "ASC"
+    rows = connection.execute(
+        f"SELECT id, {_COLUMNS} FROM events JOIN"
+        " (SELECT number << 32 AS base FROM conversations WHERE id = ?)"
+        f" WHERE seq >= base + ? AND seq < base + ?{wanted.where} ORDER BY seq {direction}",
+        (stretch.conversation_id, stretch.start, stretch.stop, *wanted.parameters),
     ).fetchall()
-    return list(_whole(connection, rows))
+    texts = _whole(connection, [row[1:] for row in rows])
+    return [(row[0], text) for row, (_, text) in zip(rows, texts, strict=True)]
 
 
 def read_by_id(connection: sqlite3.Connection, number: int, ids: Sequence[str]) -> list[str | None]:
@@ -119,7 +157,8 @@ def _whole(
         return texts[digest]
 
     for seq, crc, pieces, text in rows:
-        if checksum(text, (pieces or "").encode()) != crc:
+        # Written out for speed: most events have no pieces, and a log has many events.
+        if (checksum(text, pieces.encode()) if pieces else crc32(text)) != crc:
             raise DamagedRow(f"the checksum of event {seq & INDEX_MASK} does not fit")
         whole = join(text, pieces_from_json(pieces), find) if pieces else text
         yield seq & INDEX_MASK, whole.decode()

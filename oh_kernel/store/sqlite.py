@@ -2,35 +2,33 @@
 
 import asyncio
 import contextlib
-import hashlib
 import os
 import shutil
 import sqlite3
 import weakref
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
 from oh_kernel.errors import ConversationInUse
-from oh_kernel.events import Event, event_from_json
+from oh_kernel.events import Event
 from oh_kernel.events.text import without_lone_surrogates
 from oh_kernel.store import conversations
-from oh_kernel.store.conversations import ConversationInfo, PruneReport
-from oh_kernel.store.damage import RepairReport
+from oh_kernel.store.conversations import PruneReport
 from oh_kernel.store.database import Database
 from oh_kernel.store.edits import StoredEdits
 from oh_kernel.store.filesystem import JournalMode
 from oh_kernel.store.lease import Lease, read_claim, take_lock
 from oh_kernel.store.lockfile import lock_path, read_mark
-from oh_kernel.store.rows import EventRow, read_by_id, read_page
-from oh_kernel.store.schema import INDEX_MASK
+from oh_kernel.store.reader import EventReader
+from oh_kernel.store.rows import EventRow
 
 # Frames of the log still hold what was deleted; a repair would find it there.
 _FORGET_OLD_FRAMES = "PRAGMA wal_checkpoint(TRUNCATE)"
 
 
-class EventStore:
+class EventStore(EventReader):
     """The event log of all conversations. Any thread may call any method.
 
     An append takes the conversation's lease, which this store then holds until it is released or
@@ -49,8 +47,8 @@ class EventStore:
             if store := this():
                 store._register_leases(connection)
 
-        self._database = Database(
-            path, read_only=read_only, journal=journal, on_reopen=register_leases
+        super().__init__(
+            Database(path, read_only=read_only, journal=journal, on_reopen=register_leases)
         )
         self._lock = self._database.lock
 
@@ -71,16 +69,6 @@ class EventStore:
         # Links are followed: locks lie beside the file itself, whatever names lead to it.
         path = Path(os.path.realpath(Path(file).expanduser()))
         return cls(path, read_only=read_only, label=label, journal=journal)
-
-    @property
-    def path(self) -> Path:
-        """The database file."""
-        return self._database.path
-
-    @property
-    def repair_report(self) -> RepairReport | None:
-        """What was found damaged or lost since this store was opened; None when all is well."""
-        return self._database.report
 
     def append(self, conversation_id: str, event: Event, *, full_sync: bool = False) -> int:
         """Store an event, durably against a kill of the process; gives its index.
@@ -123,43 +111,6 @@ class EventStore:
         if indices:
             self._committed(lease, indices[-1])
 
-    def get(self, conversation_id: str, ids: Sequence[str]) -> list[Event | None]:
-        """The events with these ids, in this order; None for one that is not stored."""
-
-        def work(connection: sqlite3.Connection) -> list[str | None]:
-            number = conversations.number_of(connection, conversation_id)
-            return read_by_id(connection, number, ids) if number else [None] * len(ids)
-
-        texts = self._database.read(work)
-        return [event_from_json(text) if text is not None else None for text in texts]
-
-    def iterate(self, conversation_id: str, start: int = 0) -> Iterator[Event]:
-        """The events from index `start` on, in order; those appended meanwhile come too."""
-        for text in self.iterate_json(conversation_id, start):
-            yield event_from_json(text)
-
-    def iterate_json(self, conversation_id: str, start: int = 0) -> Iterator[str]:
-        """The JSON text of the events from `start` on, never parsed."""
-        for _, text in self.iterate_numbered(conversation_id, start):
-            yield text
-
-    def iterate_numbered(
-        self, conversation_id: str, start: int = 0, stop: int = INDEX_MASK
-    ) -> Iterator[tuple[int, str]]:
-        """Index and JSON text of the events from `start` up to before `stop`.
-
-        Indices are consecutive but for events that damage took. Each page of them is read by
-        itself, so a slow reader holds nobody up.
-        """
-
-        def work(connection: sqlite3.Connection) -> list[tuple[int, str]]:
-            number = conversations.number_of(connection, conversation_id)
-            return read_page(connection, number, start, stop) if number else []
-
-        while page := self._database.read(work):
-            yield from page
-            start = page[-1][0] + 1
-
     def lease(self, conversation_id: str, *, label: str | None = None) -> Lease:
         """The right to write this conversation, held by this store until it is released.
 
@@ -184,21 +135,6 @@ class EventStore:
             lease.keep_mark(self._database.store_id)
             self._leases[conversation_id] = lease
             return lease
-
-    def conversations(
-        self, limit: int = 20, offset: int = 0, *, notebook: str | None = None
-    ) -> list[ConversationInfo]:
-        """The conversations used last, newest first; on request those of one notebook."""
-        return self._database.read(lambda c: conversations.newest(c, limit, offset, notebook))
-
-    def conversation(self, conversation_id: str) -> ConversationInfo | None:
-        """What is known of one conversation; None when it is not stored."""
-        return self._database.read(lambda c: conversations.one(c, conversation_id))
-
-    def last_timestamp(self, conversation_id: str) -> str:
-        """The latest timestamp among its events; "" when it has none."""
-        info = self.conversation(conversation_id)
-        return info.last_timestamp if info else ""
 
     def set_meta(
         self,
@@ -226,16 +162,6 @@ class EventStore:
     def edits_of(self, conversation_id: str) -> StoredEdits:
         """The edits of files in this conversation that can be undone."""
         return StoredEdits(self._database, conversation_id)
-
-    def outputs_of(self, conversation_id: str) -> Path:
-        """The folder beside the database for outputs of this conversation too long for an event."""
-        name = hashlib.sha256(conversation_id.encode()).hexdigest()[:32]
-        return self.path.parent / "outputs" / name
-
-    def size_bytes(self) -> int:
-        """What the store takes on the disk, its journals included."""
-        files = (self.path.with_name(self.path.name + end) for end in ("", "-wal", "-journal"))
-        return sum(file.stat().st_size for file in files if file.exists())
 
     def delete(self, conversation_id: str) -> None:
         """Delete a conversation; raises ConversationInUse while another process writes it."""
