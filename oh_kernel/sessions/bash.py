@@ -35,6 +35,7 @@ from oh_kernel.sessions.bash_protocol import (
 )
 from oh_kernel.sessions.capture import Capture
 from oh_kernel.sessions.handover import Files, Handover, files_for
+from oh_kernel.sessions.masking import Forms
 from oh_kernel.sessions.pty import PtyProcess, image_of, is_plain_shell
 from oh_kernel.sessions.python_first import PythonFirst
 from oh_kernel.sessions.shell_environment import shell_environment
@@ -228,7 +229,7 @@ class BashSession:
                 await self._pty.interrupt()
         return await self.follow(timeout_s=grace_s)
 
-    def hide(self, values: Iterable[str]) -> None:
+    def hide(self, values: Iterable[str] | Forms) -> None:
         """Have these secrets hidden in all output, also in that saved to files."""
         self._output.hide(values)
 

@@ -1,69 +1,168 @@
-"""How is a secret hidden in text that comes in pieces?"""
+"""How are secrets hidden in text, also in text that comes in pieces?"""
 
 from __future__ import annotations
 
-import json
 import re
+from bisect import bisect_right
+from collections import defaultdict
 from collections.abc import Iterable
 
-HIDDEN = "<secret-hidden>"
-SHORTEST = 6
-"""Shorter values are not masked: they would be found inside other text."""
+from oh_kernel.sessions.encodings import HIDDEN, SHORTEST, forms_of
+
+__all__ = ["HIDDEN", "SHORTEST", "Forms", "StreamMask", "forms_of"]
+
+# What may stand within a value without being part of it: colours and other escape sequences (at
+# the end of the text also the beginning of one), and the line ends of what was wrapped.
+_NOISE = re.compile(
+    r"\x1b\[[0-?]*[ -/]*(?:[@-~]|\Z)"
+    r"|\x1b\][^\x07\x1b\n]*(?:\x07|\x1b\\|\Z)"
+    r"|\x1b\Z"
+    r"|[\r\n]+[ \t]*"
+)
+_LINE_END = re.compile(r"[\r\n]")
+# A shorter value is not looked for across the end of a line, where other words might make it up.
+_WRAPPED_MIN_CHARS = 12
+_KEY_CHARS = 3
 
 
-def forms_of(value: str) -> set[str]:
-    """What to look for in order to hide `value`: itself, also as it looks inside a JSON string."""
-    if len(value) < SHORTEST:
-        return set()
-    return {value, json.dumps(value)[1:-1], json.dumps(value, ensure_ascii=False)[1:-1]}
+class Forms:
+    """All that is to be hidden, in each of its forms. Never changes, so any thread may use it.
+
+    >>> Forms(["hunter22"]).hide("aHVudGVyMjI= is hunter\\x1b[1m22")
+    '<secret-hidden> is <secret-hidden>'
+    """
+
+    def __init__(self, values: Iterable[str] = ()) -> None:
+        found = {form for value in values for form in forms_of(value)}
+        # Whether a form may go over the end of a line, by the form without such.
+        self._forms = {
+            plain: len(plain) >= _WRAPPED_MIN_CHARS or plain != form
+            for form in found
+            if len(plain := _NOISE.sub("", form)) >= SHORTEST
+        }
+        self._longest = max(map(len, self._forms), default=0)
+        self._by_beginning: dict[str, list[str]] = defaultdict(list)
+        for form in self._forms:
+            for count in range(1, _KEY_CHARS + 1):
+                self._by_beginning[form[:count]].append(form)
+
+    def __bool__(self) -> bool:
+        return bool(self._forms)
+
+    def found_in(self, text: str) -> bool:
+        """Whether any of it is in `text`."""
+        return bool(self.spans(text))
+
+    def hide(self, text: str) -> str:
+        """`text` with `<secret-hidden>` in place of all that is to be hidden."""
+        return _without(text, self.spans(text), len(text))
+
+    def spans(self, text: str) -> list[tuple[int, int]]:
+        """Where in `text` something is to be hidden, from where to where; none overlap."""
+        plain = _NOISE.sub("", text) if _may_have_noise(text) else text
+        hits = [form for form in self._forms if form in plain]
+        if not hits:
+            return []
+        places = _Places(text)
+        found = [
+            span
+            for form in hits
+            for span in places.spans(_all_of(form, plain), len(form))
+            if self._forms[form] or not _LINE_END.search(text, *span)
+        ]
+        return _merged(found)
+
+    def beginning(self, text: str) -> int:
+        """Where the end of `text` may be the beginning of something; its length if it is not."""
+        places = _Places(text)
+        plain = places.plain
+        for at in range(max(0, len(plain) - self._longest + 1), len(plain)):
+            forms = self._by_beginning.get(plain[at : at + _KEY_CHARS])
+            if forms and any(form.startswith(plain[at:]) for form in forms):
+                return places.of(at)
+        return len(text)
 
 
 class StreamMask:
-    """Replaces the values of secrets by `<secret-hidden>`, those that pieces cut in two as well.
+    """Hides the forms of secrets, those that pieces cut in two as well.
 
-    What may be the beginning of a value is held back until more has come.
+    What may be the beginning of one is held back until more has come.
 
         >>> mask = StreamMask(["hunter22"])
         >>> mask.feed("password: hun"), mask.feed("ter22, hun"), mask.flush()
         ('password: ', '<secret-hidden>, ', 'hun')
     """
 
-    def __init__(self, values: Iterable[str] = ()) -> None:
-        forms = {form for value in values for form in forms_of(value)}
-        # Longest first: a value that contains another is hidden whole.
-        self._forms = sorted(forms, key=len, reverse=True)
-        self._pattern = re.compile("|".join(map(re.escape, self._forms)))
+    def __init__(self, values: Iterable[str] | Forms = ()) -> None:
+        self.forms = values if isinstance(values, Forms) else Forms(values)
         self._held = ""
 
     def feed(self, text: str) -> str:
         """The text that is certain once `text` has come in."""
-        if not self._forms:
+        if not self.forms:
             return text
         text = self._held + text
-        done, at = [], 0
-        for match in self._pattern.finditer(text):
-            if self._beginning(text, at) <= match.start():
-                break  # it may be the beginning of a longer one
-            done += [text[at : match.start()], HIDDEN]
-            at = match.end()
-        cut = self._beginning(text, at)
+        spans = self.forms.spans(text)
+        cut = self.forms.beginning(text)
+        # One that the cut goes through may turn out to be longer.
+        cut = min([cut, *(start for start, end in spans if start < cut < end)])
         self._held = text[cut:]
-        return "".join([*done, text[at:cut]])
+        return _without(text, [span for span in spans if span[1] <= cut], cut)
 
     def flush(self) -> str:
         """What was held back, now that nothing follows."""
         held, self._held = self._held, ""
-        return self._pattern.sub(HIDDEN, held) if held else ""
-
-    def _beginning(self, text: str, at: int) -> int:
-        """Where, from `at` on, the end of `text` is the beginning of a value; its length if not."""
-        return min(_beginning_of(form, text, at) for form in self._forms)
+        return self.forms.hide(held) if held else ""
 
 
-def _beginning_of(form: str, text: str, at: int) -> int:
-    start = max(at, len(text) - len(form) + 1)
-    while (start := text.find(form[0], start)) >= 0:
-        if form.startswith(text[start:]):
-            return start
-        start += 1
-    return len(text)
+class _Places:
+    """A text without noise, and where its characters stood in it."""
+
+    def __init__(self, text: str) -> None:
+        pieces, self._plain_starts, self._starts = [], [0], [0]
+        at = length = 0
+        for noise in _NOISE.finditer(text) if _may_have_noise(text) else ():
+            pieces.append(text[at : noise.start()])
+            length += noise.start() - at
+            at = noise.end()
+            self._plain_starts.append(length)
+            self._starts.append(at)
+        self.plain = "".join([*pieces, text[at:]])
+
+    def of(self, position: int) -> int:
+        """Where the character stood that is now at `position`."""
+        piece = bisect_right(self._plain_starts, position) - 1
+        return self._starts[piece] + position - self._plain_starts[piece]
+
+    def spans(self, positions: Iterable[int], length: int) -> Iterable[tuple[int, int]]:
+        return ((self.of(at), self.of(at + length - 1) + 1) for at in positions)
+
+
+def _may_have_noise(text: str) -> bool:
+    return "\n" in text or "\x1b" in text or "\r" in text
+
+
+def _all_of(form: str, text: str) -> Iterable[int]:
+    at = text.find(form)
+    while at >= 0:
+        yield at
+        at = text.find(form, at + 1)
+
+
+def _merged(spans: list[tuple[int, int]]) -> list[tuple[int, int]]:
+    merged: list[tuple[int, int]] = []
+    for start, end in sorted(spans):
+        if merged and start < merged[-1][1]:
+            merged[-1] = (merged[-1][0], max(end, merged[-1][1]))
+        else:
+            merged.append((start, end))
+    return merged
+
+
+def _without(text: str, spans: list[tuple[int, int]], end: int) -> str:
+    """`text` up to `end`, with each span hidden."""
+    done, at = [], 0
+    for start, stop in spans:
+        done += [text[at:start], HIDDEN]
+        at = stop
+    return "".join([*done, text[at:end]])

@@ -122,18 +122,19 @@ class Namespace:
         on_rich: Callable[[], object] | None = None,
         forward_text: bool = False,
         can_ask: bool = False,
+        mask: Callable[[str], str] | None = None,
     ) -> Execution:
         """Run `code` and give how it went; cancelled, it interrupts the code and still gives that.
 
         Text goes to `on_output` as it comes (and to the cell itself with `forward_text`), errors
-        included. Rich displays appear in the cell, after a call of `on_rich`. With `can_ask`
-        somebody can answer input().
+        included. Rich displays appear in the cell, masked, after a call of `on_rich`. With
+        `can_ask` somebody can answer input().
         """
         if self._running is not None:
             return _refusal(self._running)
         live = Live(asyncio.get_running_loop(), on_output, on_rich)
         run = self._running = _Run(code, Recording(live), can_ask)
-        outputs = Outputs(self._taps, forward_text=forward_text)
+        outputs = Outputs(self._taps, forward_text=forward_text, mask=mask)
         job = main_thread.submit(lambda: self._start(run, outputs))
         job.add_done_callback(lambda job: _settle(run, job))
         run.done.add_done_callback(self._free_on(asyncio.get_running_loop(), run))

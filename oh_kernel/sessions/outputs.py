@@ -36,6 +36,8 @@ _NUMBERS = {"stdout": 1, "stderr": 2}
 # Written into a kernel's pipe to learn when everything before it was read. No terminal shows it.
 _SENTINEL = "\0"
 
+_PICTURES = ("image/png", "image/jpeg", "image/gif", "application/pdf")
+
 SHOWING = ("display_data", "update_display_data", "execute_result", "clear_output")
 
 
@@ -52,8 +54,15 @@ class Outputs:
     `recorded` is entered on the main thread; `_current` changes only there.
     """
 
-    def __init__(self, taps: OutputTaps, *, forward_text: bool = False) -> None:
+    def __init__(
+        self,
+        taps: OutputTaps,
+        *,
+        forward_text: bool = False,
+        mask: Callable[[str], str] | None = None,
+    ) -> None:
         self._taps = taps
+        self._mask = mask
         self._forward_text = forward_text
         self._current: Recording | None = None
 
@@ -97,6 +106,16 @@ class Outputs:
             recording.live.text(f"{output.text}\n")
             return "kept"
 
+    def masked(self, content: Mapping[str, Any]) -> Mapping[str, Any]:
+        """What of a display may be forwarded: its texts without secrets, pictures as they are."""
+        if self._mask is None:
+            return content
+        data = {
+            mime: value if mime.startswith(_PICTURES) else _masked(value, self._mask)
+            for mime, value in (content.get("data") or {}).items()
+        }
+        return {**content, "data": data}
+
     def _owner(self, from_child: bool = False) -> tuple[Recording | None, bool]:
         current = self._current if self._current and not self._current.closed else None
         if from_child:
@@ -117,6 +136,17 @@ class Outputs:
             start(thread)
 
         return start_known
+
+
+def _masked(value: Any, mask: Callable[[str], str]) -> Any:
+    match value:
+        case str():
+            return mask(value)
+        case dict():
+            return {name: _masked(inner, mask) for name, inner in value.items()}
+        case list() | tuple():
+            return [_masked(inner, mask) for inner in value]
+    return value
 
 
 def _display(msg_type: str, content: Mapping[str, Any], late: bool) -> Output:
@@ -205,9 +235,14 @@ class KernelTaps:
             if way == "forward" and msg_type == "execute_result":
                 # As a result it would look like the value of the user's own cell.
                 parent = msg["parent_header"]
-                as_display = {**shown, "transient": {}}
+                as_display = {**outputs.masked(shown), "transient": {}}
                 as_display.pop("execution_count", None)
                 return usual(stream, "display_data", as_display, parent, **options)
+            if way == "forward":
+                shown = outputs.masked(shown)
+                if isinstance(msg, str):
+                    return usual(stream, msg, shown, *args, **options)
+                msg = {**msg, "content": shown}
             return usual(stream, msg, content, *args, **options)
 
         return send

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from oh_kernel.sessions.capture import Capture
-from oh_kernel.sessions.masking import StreamMask
+from oh_kernel.sessions.masking import Forms, StreamMask
 from oh_kernel.sessions.screen import Screen
 
 
@@ -25,11 +25,11 @@ class ShellOutput:
         self._kept_mask = StreamMask()
         self._live_mask = StreamMask()
 
-    def hide(self, secrets: Iterable[str]) -> None:
+    def hide(self, secrets: Iterable[str] | Forms) -> None:
         """From now on hide these values, in what is kept and in what is shown."""
-        secrets = tuple(secrets)
+        forms = secrets if isinstance(secrets, Forms) else Forms(secrets)
         self._capture.add(self._kept_mask.flush())
-        self._kept_mask, self._live_mask = StreamMask(secrets), StreamMask(secrets)
+        self._kept_mask, self._live_mask = StreamMask(forms), StreamMask(forms)
 
     def feed(self, data: bytes) -> str:
         """Keep `data`; the news in it for a live view."""

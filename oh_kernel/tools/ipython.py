@@ -1,5 +1,6 @@
 """How does a model run Python where the user's variables live?"""
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -44,8 +45,11 @@ class IpythonExecutor(ToolExecutor[IpythonAction, IpythonObservation]):
         *,
         namespace: "Namespace | None" = None,
         timeout_s: float = 600.0,
+        mask: Callable[[str], str] | None = None,
     ) -> None:
+        """`mask` hides secrets in what appears in the notebook, and before output is clipped."""
         super().__init__(workspace)
+        self._mask = mask
         self._namespace = namespace
         self._timeout_s = timeout_s
 
@@ -63,8 +67,9 @@ class IpythonExecutor(ToolExecutor[IpythonAction, IpythonObservation]):
             timeout_s=action.timeout or self._timeout_s,
             on_output=context.show,
             on_rich=context.make_room,
+            mask=self._mask,
         )
-        return observation_of(execution)
+        return observation_of(execution, self._mask)
 
 
 class IpythonTool(Tool):
@@ -82,9 +87,13 @@ class IpythonTool(Tool):
     hints = ToolAnnotations(title="ipython")
 
 
-def observation_of(execution: "Execution") -> IpythonObservation:
-    """What the model is told of an execution: its text, clipped, and its pictures."""
+def observation_of(
+    execution: "Execution", mask: Callable[[str], str] | None = None
+) -> IpythonObservation:
+    """What the model is told of an execution: its text, masked, then clipped, and its pictures."""
     text = model_text(execution.outputs)
+    if mask is not None:
+        text = mask(text)
     images = model_images(execution.outputs)
     note = execution.note or ("" if text or images else NO_OUTPUT)
     shown = "\n".join(part for part in (clip(text, MAX_OUTPUT_CHARS), note) if part)

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from oh_kernel.sessions.namespace import Namespace
     from oh_kernel.sessions.own_notebook import OwnNotebook
     from oh_kernel.tools.files import Files
+    from oh_kernel.tools.terminal import SecretsSource
 
 # Every tool there is: its name, which is also its module's in this folder, and its class. A tool
 # is imported when a preset with it is used.
@@ -72,6 +73,10 @@ class Resources:
     """The log so far, for tools that go on from what they answered before."""
     files: Files | None = None
     """What all file tools of a conversation share."""
+    secrets: SecretsSource | None = None
+    """What commands may be given as variables, and no output may show."""
+    mask: Callable[[str], str] | None = None
+    """Hides secrets in what is shown beside the log, such as displays in the notebook."""
 
 
 def tools_named(wanted: str, model: str | None = None) -> tuple[type[Tool], ...]:
@@ -134,6 +139,7 @@ def _arguments(name: str, settings: Settings, resources: Resources) -> Mapping[s
                 "no_change_timeout_s": settings.terminal_no_change_timeout_s,
                 "idle_cap_s": settings.runtime_idle_timeout_s,
                 "output_folder": resources.output_folder,
+                "secrets": resources.secrets,
                 # Off by default: our shell is handed a file, so lines cannot run into each other.
                 "one_statement": settings.terminal_one_statement,
             }
@@ -142,7 +148,11 @@ def _arguments(name: str, settings: Settings, resources: Resources) -> Mapping[s
         case "notebook_editor":
             return {**shared, "own": _own_notebook(resources.namespace)}
         case "ipython":
-            return {"namespace": resources.namespace, "timeout_s": settings.python_timeout_s}
+            return {
+                "namespace": resources.namespace,
+                "timeout_s": settings.python_timeout_s,
+                "mask": resources.mask,
+            }
         case "task_tracker":
             from oh_kernel.tools.task_tracker import tasks_of  # the tool, loaded by now
 

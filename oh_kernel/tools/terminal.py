@@ -11,7 +11,7 @@ import re
 import socket
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from pydantic import Field
 
@@ -21,6 +21,7 @@ from oh_kernel.events.base import Wire
 from oh_kernel.events.content import Content, joined_text
 from oh_kernel.loop import on_agent_thread, run_blocking
 from oh_kernel.sessions.bash import BashSession, Outcome
+from oh_kernel.sessions.masking import Forms
 from oh_kernel.tools.base import Tool, ToolContext, ToolExecutor, clip
 from oh_kernel.tools.terminal_answers import (
     GOING_ON,
@@ -59,6 +60,18 @@ class SecretsSource(Protocol):
 
     def __getitem__(self, name: str, /) -> str:
         """The value of one."""
+
+
+@runtime_checkable
+class FetchedSecrets(SecretsSource, Protocol):
+    """Secrets of which some have to be looked up when a command names them."""
+
+    async def fetch(self, names: frozenset[str]) -> list[str]:
+        """Have the values of these; what is to be told of those that cannot be had."""
+
+    @property
+    def forms(self) -> Forms:
+        """All that is to be hidden."""
 
 
 class TerminalAction(Action):
@@ -226,7 +239,8 @@ class TerminalExecutor(ToolExecutor[TerminalAction, TerminalObservation]):
 
     async def _execute(self, action: TerminalAction, context: ToolContext) -> TerminalObservation:
         prefix = await self._last_words()
-        env = self._secrets_for(action.command)
+        env, failures = await self._secrets_for(action.command)
+        prefix += "".join(f"[{failure}]\n" for failure in failures)
         outcome = await self._session.run(
             action.command,
             quiet_s=self._patience_s(action),
@@ -238,14 +252,21 @@ class TerminalExecutor(ToolExecutor[TerminalAction, TerminalObservation]):
             prefix += f"[{outcome.replaced} {self._new_shell()}]\n"
         return self._observe(outcome, action, prefix=prefix)
 
-    def _secrets_for(self, command: str) -> dict[str, str]:
-        """The variables that `command` names as a whole word. From now on all are hidden."""
+    async def _secrets_for(self, command: str) -> tuple[dict[str, str], list[str]]:
+        """The variables that `command` names as a whole word, and which of them cannot be had.
+
+        From now on all are hidden.
+        """
         if self._secrets is None:
-            return {}
+            return {}, []
+        named, failures = frozenset(_NAME.findall(command)), []
+        if isinstance(self._secrets, FetchedSecrets):
+            failures = await self._secrets.fetch(named)
+            self._session.hide(self._secrets.forms)
         known = {name: self._secrets[name] for name in self._secrets}
-        self._session.hide(known.values())
-        named = set(_NAME.findall(command))
-        return {name: value for name, value in known.items() if name in named}
+        if not isinstance(self._secrets, FetchedSecrets):
+            self._session.hide(known.values())
+        return {name: value for name, value in known.items() if name in named}, failures
 
     async def _read_on(self, action: TerminalAction, context: ToolContext) -> TerminalObservation:
         if not self._session.running and not self._end_untold:
