@@ -4,11 +4,15 @@ Store first, then the projection, then the listeners: nobody sees an event that 
 """
 
 import logging
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable
+from functools import partial
 from typing import Protocol
 
+from oh_kernel.conversation.masked_streams import MaskedStreams
 from oh_kernel.conversation.metrics import Metrics
+from oh_kernel.conversation.passing import NativeOutput as NativeOutput
+from oh_kernel.conversation.passing import Passing as Passing
+from oh_kernel.conversation.passing import ToolOutput as ToolOutput
 from oh_kernel.conversation.state import Status, check_transition, recorded_status, status_event
 from oh_kernel.conversation.stats import Accounts
 from oh_kernel.events import (
@@ -19,33 +23,13 @@ from oh_kernel.events import (
     UnknownAction,
     UnknownEvent,
     UnknownObservation,
-    event_from_json,
     utc_now,
 )
 from oh_kernel.events.messages import Projection
-from oh_kernel.llm.base import Delta, ReasoningDelta, TextDelta, ToolCallDelta
+from oh_kernel.security.secrets import SecretMask
 from oh_kernel.store import EventStore
 
 logger = logging.getLogger(__name__)
-
-
-@dataclass(frozen=True)
-class ToolOutput:
-    """A piece of what a running tool prints; not stored."""
-
-    call_id: str
-    text: str
-
-
-@dataclass(frozen=True)
-class NativeOutput:
-    """A running tool is about to show something by itself, such as a plot."""
-
-    call_id: str
-
-
-Passing = Delta | ToolOutput | NativeOutput
-"""What listeners are told of and nobody stores."""
 
 
 class Listener(Protocol):
@@ -68,11 +52,12 @@ class ConversationLog:
     """
 
     def __init__(
-        self, store: EventStore, conversation_id: str, mask: Callable[[str], str] = str
+        self, store: EventStore, conversation_id: str, mask: SecretMask | None = None
     ) -> None:
         self.id = conversation_id
         self._store = store
-        self._mask = mask
+        self._mask = mask or SecretMask()
+        self._streams = MaskedStreams(self._mask.stream)
         self._listeners: list[Listener] = []
         self._reset()
 
@@ -102,11 +87,12 @@ class ConversationLog:
 
         An event that ends a turn is on the disk, not only with the operating system, on return.
         """
-        event = self._masked(event)
+        event = self._mask.event(event)
         if event.timestamp < self._last_timestamp:  # the system's clock was set back
             event = event.model_copy(update={"timestamp": utc_now(self._last_timestamp)})
         await self._store.append_async(self.id, event, full_sync=ends_turn)
         self._take(event)
+        self._tell_of(self._streams.before(event))
         self._tell(lambda listener: listener.event(event))
         return event
 
@@ -119,8 +105,21 @@ class ConversationLog:
 
     def delta(self, delta: Passing) -> None:
         """Tell the listeners of something that is on its way, secrets masked."""
-        shown = self._masked_delta(delta)
-        self._tell(lambda listener: listener.delta(shown))
+        self._tell_of(self._streams.feed(delta))
+
+    def mask_again(self) -> int:
+        """Mask what is here already, after a secret became known; in how many events it stood.
+
+        The model is sent no more of it. What is stored stays as it is.
+        """
+        events = self.events
+        masked = [self._mask.event(event) for event in events]
+        changed = sum(new is not old for new, old in zip(masked, events, strict=True))
+        if changed:
+            self._reset()
+            for event in masked:
+                self._take(event)
+        return changed
 
     def mask(self, text: str) -> str:
         """`text` without secrets."""
@@ -166,19 +165,9 @@ class ConversationLog:
         if isinstance(event, ActionEvent):
             self._call_ids.add(event.tool_call_id)
 
-    def _masked(self, event: Event) -> Event:
-        text = event.to_json()
-        masked = self._mask(text)
-        return event if masked == text else event_from_json(masked)
-
-    def _masked_delta(self, delta: Passing) -> Passing:
-        match delta:
-            case TextDelta() | ReasoningDelta() | ToolOutput():
-                return replace(delta, text=self._mask(delta.text))
-            case ToolCallDelta():
-                return replace(delta, arguments=self._mask(delta.arguments))
-            case _:
-                return delta
+    def _tell_of(self, shown: Iterable[Passing]) -> None:
+        for passing in shown:
+            self._tell(partial(_tell_delta, passing))
 
     def _tell(self, tell: Callable[[Listener], None]) -> None:
         for listener in tuple(self._listeners):
@@ -186,6 +175,10 @@ class ConversationLog:
                 tell(listener)
             except Exception:  # a broken view must not end the run
                 logger.exception("a view of the conversation failed")
+
+
+def _tell_delta(passing: Passing, listener: Listener) -> None:
+    listener.delta(passing)
 
 
 def _is_unknown(event: Event) -> bool:
