@@ -27,6 +27,8 @@ class Flag(NamedTuple):
 
 
 NUMBER = r"(?:\d{1,6})?"
+# Written so that it cannot be the beginning of a sentence.
+_FOLDER = r"(?:(?:~|\.{0,2})/\S*)?"
 
 COMMANDS = (
     Command("new", "", "start a new conversation; the old one stays in the history"),
@@ -50,6 +52,12 @@ COMMANDS = (
     ),
     Command("login", "[PROVIDER]", "ask for a provider's key and store it", r"(?:[a-z][a-z-]*)?"),
     Command("review", "[N]", "open the edits of the last turn, or of turn N, again", NUMBER),
+    Command("fork", "[N]", "go on in a copy that ends with turn N, or with the last", NUMBER),
+    Command("btw", "QUESTION?", "ask beside the task: nothing is run or kept", r"(?:\S.*\?)?"),
+    Command("title", "", "have the model name this conversation"),
+    Command("rename", '"TITLE"', "name it yourself, in quotes", r"""(?:\"[^"]+\"|'[^']+')?"""),
+    Command("delete", "ID", "delete a stored conversation for good", r"(?:[0-9a-fA-F-]{8,36})?"),
+    Command("rerun", "./DIR", "carry out its actions again there; say what differs", _FOLDER),
     Command("help", "", "this text"),
 )
 COMMANDS_BY_NAME = {command.name: command for command in COMMANDS}

@@ -56,6 +56,8 @@ class NotebookSession(Protocol):
 
     async def review(self, n: int | None) -> object: ...
 
+    async def manage(self, command: str, argument: str) -> object: ...
+
 
 async def run_cell(line: str, body: str | None, shell: Any) -> object | None:
     """Do what `line` (behind the magic's name) and `body` say; the value is the cell's value.
@@ -119,6 +121,8 @@ async def _command(request: Do, session: NotebookSession, shell: Any) -> object:
             return await _login(request.argument, session)
         case "review":
             return await session.review(number)
+        case "fork" | "btw" | "title" | "rename" | "delete" | "rerun":
+            return await session.manage(request.command, argument)
         case _:
             return Note(usage())
 

@@ -25,6 +25,7 @@ from oh_kernel.kernel.notes import Table
 from oh_kernel.kernel.recent_cells import last_count, recent_cells
 from oh_kernel.kernel.turn_view import FrontEnd, Review, TurnView, changed_files
 from oh_kernel.kernel.variables import summary
+from oh_kernel.kernel.whole import carry_out
 from oh_kernel.loop import run_on_main
 from oh_kernel.sessions.namespace import Namespace
 from oh_kernel.settings import Settings, load_settings
@@ -158,6 +159,27 @@ class NotebookSession:
             return "No conversation yet in this notebook."
         model = self.settings.model or "none"
         return f"{self._conversation.id}: {_in_words(self._conversation)}\nModel: {model}"
+
+    @property
+    def conversation(self) -> Conversation | None:
+        """The notebook's conversation, once there is one."""
+        return self._conversation
+
+    @property
+    def store(self) -> EventStore:
+        """Where conversations are stored."""
+        return self._open_store(self.settings)
+
+    async def manage(self, command: str, argument: str) -> object:
+        """Do what `command` says with a conversation as a whole."""
+        return await carry_out(command, argument, self)
+
+    async def go_on_with(self, conversation: Conversation) -> None:
+        """Take this conversation in place of the one so far, which is closed."""
+        self._close_review()
+        if self._conversation is not None:
+            await self._conversation.aclose()
+        self._conversation = conversation
 
     def pause(self) -> str:
         """Stop before the next step."""

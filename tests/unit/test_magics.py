@@ -59,6 +59,9 @@ class WrittenDown:
     async def review(self, n: int | None) -> object:
         return self._note("review", n)
 
+    async def manage(self, command: str, argument: str) -> object:
+        return self._note("manage", command, argument)
+
     def _note(self, *what: object) -> str:
         self.asked.append(what)
         return f"done: {what[0]}"
@@ -96,6 +99,8 @@ def run(coroutine: Any) -> Any:
         ("tools", ("tools",)),
         ("review", ("review", None)),
         ("review 2", ("review", 2)),
+        ("fork 2", ("manage", "fork", "2")),
+        ("btw why?", ("manage", "btw", "why?")),
     ],
 )
 def test_commands_reach_the_session(line: str, asked: tuple[object, ...]) -> None:
