@@ -91,6 +91,7 @@ def _parser() -> argparse.ArgumentParser:
     doctor.add_argument("--call", action="store_true", help="also ask the model once")
     _add_export(command("export", "write a stored conversation to a file"))
     _add_prune(command("prune", "delete old conversations"))
+    _add_fork(command("fork", "copy a stored conversation, to go on from an earlier point of it"))
     _add_rerun(command("rerun", "carry out recorded actions again elsewhere and say what differs"))
     record = command("record", "do one task and keep the model's replies for a replay")
     record.add_argument("-o", dest="output", metavar="FILE", required=True, help="where to")
@@ -112,6 +113,9 @@ def _late(name: str) -> Callable[[argparse.Namespace], int]:
 
 def _add_run(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("task", metavar="TASK", help="what to do; - reads it from stdin")
+    parser.add_argument(
+        "--resume", metavar="ID", help="go on with this conversation; its first characters do"
+    )
     parser.add_argument("-C", dest="folder", metavar="DIR", help="the folder to work in")
     parser.add_argument(
         "--json", action="store_true", help="print events only, one a line; the rest to stderr"
@@ -129,7 +133,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
             option.flag,
             dest=f"option_{option.name}",
             metavar=option.placeholder,
-            help=option.help + choices,
+            help=(option.help + choices).replace("%", "%%"),
         )
 
 
@@ -162,6 +166,15 @@ def _add_prune(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--keep", type=int, metavar="N", help="all but the N used last")
     parser.add_argument("--max-size", type=float, metavar="MB", help="until the rest is smaller")
     parser.add_argument("--dry-run", action="store_true", help="only say what would go")
+    _add_store_path(parser)
+
+
+def _add_fork(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("id", metavar="ID", help="its first characters do")
+    place = parser.add_mutually_exclusive_group()
+    place.add_argument("--turn", type=int, metavar="N", help="from the end of this turn")
+    place.add_argument("--at", metavar="EVENT", help="from the event with this id")
+    parser.add_argument("--title", metavar="TEXT", help="what the fork is called")
     _add_store_path(parser)
 
 

@@ -7,10 +7,10 @@ from pathlib import Path
 from oh_kernel.cli import options_given
 from oh_kernel.commands.signals import ended_like_interrupts
 from oh_kernel.commands.stdout import only_ours
-from oh_kernel.conversation.lookup import stored_conversation
+from oh_kernel.conversation.lookup import found_in
 from oh_kernel.conversation.rerun import Rerun
 from oh_kernel.conversation.rerun_report import RerunReport
-from oh_kernel.errors import SettingsError, StoreError
+from oh_kernel.errors import SettingsError
 from oh_kernel.loop import run_blocking
 from oh_kernel.settings import Settings, load_settings
 from oh_kernel.store import EventStore
@@ -30,11 +30,8 @@ def rerun(arguments: argparse.Namespace) -> int:
 
 
 def _report(arguments: argparse.Namespace, settings: Settings) -> RerunReport:
-    path = settings.store_file
-    if not path.exists():
-        raise StoreError(f"There is no store at {path}.", remedy="Name one with --store-path.")
-    with EventStore.open(path, read_only=True) as store:
-        info = stored_conversation(store, arguments.id)
+    info = found_in(settings.store_file, arguments.id)
+    with EventStore.open(settings.store_file, read_only=True) as store:
         events = list(store.iterate(info.id))
         outputs = store.outputs_of(info.id)
     workspace = _made(Path(arguments.workspace).expanduser().resolve())

@@ -12,6 +12,7 @@ from oh_kernel.commands.standard import Output
 from oh_kernel.commands.stdout import only_ours
 from oh_kernel.conversation.conversation import Conversation
 from oh_kernel.conversation.log import Listener, Passing
+from oh_kernel.conversation.lookup import found_in
 from oh_kernel.conversation.state import Status
 from oh_kernel.errors import ModelNotConfigured, SettingsError
 from oh_kernel.events import Event, UserRejectObservation
@@ -53,15 +54,17 @@ def do_task(arguments: argparse.Namespace, make_llm: MakeLLM | None = None) -> i
     if settings.model is None:
         how = how_to_set_a_model_in_a_terminal(config_path())
         raise ModelNotConfigured("No model is set.", remedy=how)
-    settings = _entered(settings, arguments.folder)
+    stored = found_in(settings.store_file, arguments.resume) if arguments.resume else None
+    settings = _entered(settings, arguments.folder or (stored.workspace if stored else None))
+    goes_on_with = stored.id if stored else None
     with ended_like_interrupts():
         if not arguments.json:
             output = Output(sys.stdout)
             console = ConsoleTranscript(output, workspace=settings.workspace)
-            return _told(output, _turn(task, settings, make_llm, console))
+            return _told(output, _turn(task, settings, goes_on_with, make_llm, console))
         with only_ours() as stream:
             output = Output(stream)
-            return _told(output, _turn(task, settings, make_llm, JsonLines(output)))
+            return _told(output, _turn(task, settings, goes_on_with, make_llm, JsonLines(output)))
 
 
 def _told(output: Output, code: int) -> int:
@@ -83,10 +86,21 @@ def _entered(settings: Settings, folder: str | None) -> Settings:
     return settings.with_("-C", workspace=workspace)
 
 
-def _turn(task: str, settings: Settings, make_llm: MakeLLM | None, listener: Listener) -> int:
+def _turn(
+    task: str,
+    settings: Settings,
+    conversation_id: str | None,
+    make_llm: MakeLLM | None,
+    listener: Listener,
+) -> int:
     assert settings.workspace is not None
     llm = make_llm(settings, settings.workspace) if make_llm else None
-    with Conversation(settings=settings, llm=llm, unattended=settings.unattended) as conversation:
+    with Conversation(
+        settings=settings,
+        conversation_id=conversation_id,
+        llm=llm,
+        unattended=settings.unattended,
+    ) as conversation:
         conversation.subscribe(listener)
         try:
             conversation.send_message(task)

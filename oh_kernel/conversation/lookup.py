@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from oh_kernel.errors import ConversationNotFound
+from oh_kernel.errors import ConversationNotFound, StoreError
 from oh_kernel.store import ConversationInfo, EventStore
 
 
@@ -38,3 +38,11 @@ def newest_conversations(file: Path, limit: int) -> tuple[ConversationInfo, ...]
         return ()
     with EventStore.open(file, read_only=True) as store:
         return tuple(store.conversations(limit=limit))
+
+
+def found_in(file: Path, given: str | None = None) -> ConversationInfo:
+    """The conversation that is meant, of the store in this file, which is only looked at."""
+    if not file.exists():
+        raise StoreError(f"There is no store at {file}.", remedy="Name one with --store-path.")
+    with EventStore.open(file, read_only=True) as store:
+        return stored_conversation(store, given)

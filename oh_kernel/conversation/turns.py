@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
+from oh_kernel.errors import ConversationError
 from oh_kernel.events import ActionEvent, Event, MessageEvent, ObservationEvent
 from oh_kernel.tools.finish import FinishAction
 
@@ -16,6 +17,17 @@ def turns_of(events: Sequence[Event]) -> list[list[Event]]:
         if turns:
             turns[-1].append(event)
     return turns
+
+
+def last_event_of_turn(events: Sequence[Event], number: int) -> Event:
+    """The event that ends the turn with this number, counted from 1."""
+    turns = turns_of(events)
+    if not 0 < number <= len(turns):
+        raise ConversationError(
+            f"There is no turn {number}: the conversation has {len(turns)}.",
+            remedy="Leave the number out to take its end.",
+        )
+    return turns[number - 1][-1]
 
 
 def answer_of(events: Sequence[Event]) -> str:

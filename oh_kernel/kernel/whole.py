@@ -5,7 +5,7 @@ from typing import Protocol
 
 from oh_kernel.conversation.conversation import Conversation
 from oh_kernel.conversation.lookup import stored_conversation
-from oh_kernel.conversation.turns import turns_of
+from oh_kernel.conversation.turns import last_event_of_turn
 from oh_kernel.errors import ConversationError, SettingsError
 from oh_kernel.kernel.commands import COMMANDS_BY_NAME
 from oh_kernel.store import EventStore
@@ -54,15 +54,10 @@ async def carry_out(command: str, argument: str, session: Session) -> object:
 
 async def _fork(turn: int | None, source: Conversation, session: Session) -> str:
     source.check_at_rest()  # the notebook leaves it
-    turns = turns_of(source.events)
-    if turn is not None and not 0 < turn <= len(turns):
-        raise ConversationError(
-            f"There is no turn {turn}: the conversation has {len(turns)}.",
-            remedy="Leave the number out to fork from the end.",
-        )
-    fork = await source.afork(turns[turn - 1][-1].id if turn else None)
+    at = last_event_of_turn(source.events, turn).id if turn is not None else None
+    fork = await source.afork(at)
     await session.go_on_with(fork)
-    where = f"the end of turn {turn} of {len(turns)}" if turn else "its end"
+    where = "its end" if turn is None else f"the end of turn {turn}"
     return (
         f"Going on with {fork.id}, a fork of {source.id} from {where}.\n"
         "Files and variables are as they are now; the other one stays in the history."

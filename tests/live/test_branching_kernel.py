@@ -49,7 +49,7 @@ def test_the_notebook_goes_on_in_a_fork(kernel: AgentKernel) -> None:
     [source] = ids(kernel)
     said = kernel.command("fork 1")
     fork, other = re.findall(r"[0-9a-f-]{36}", said)
-    assert other == source and "the end of turn 1 of 2" in said
+    assert other == source and "from the end of turn 1." in said
     assert "Second." in final_text(kernel.ask("instead of two").messages)
     with EventStore.open(kernel.store, read_only=True) as store:
         told = [
