@@ -74,7 +74,7 @@ class Database:
         self.lock = threading.RLock()
         self.report: RepairReport | None = None
         self.store_id = ""
-        self._read_only = read_only
+        self.read_only = read_only
         self._journal = journal
         self._on_reopen = on_reopen
         self._pid = os.getpid()
@@ -157,7 +157,7 @@ class Database:
             raise error
 
     def _repair(self, error: Exception) -> None:
-        if self._read_only or self._repairs_left == 0:
+        if self.read_only or self._repairs_left == 0:
             raise StoreError(
                 f"The event log {self.path} is damaged: {error}.",
                 remedy="Open it for writing to have it repaired; if it was, check the disk.",
@@ -223,13 +223,13 @@ class Database:
 
     def _open(self) -> sqlite3.Connection:
         crashed = False
-        if not self._read_only:
+        if not self.read_only:
             crashed = self._prepare_file()
         # Asked before opening: a file replaced in between is then opened twice, never overlooked.
         self._identity = _identity(self.path)
         self._connection = connection = self._connect()
         try:
-            if self._read_only:
+            if self.read_only:
                 schema.require_readable(connection)
             else:
                 self._prepare(connection, crashed)
@@ -252,7 +252,7 @@ class Database:
         return _size(self.path.with_name(f"{self.path.name}-wal")) > 0
 
     def _connect(self) -> sqlite3.Connection:
-        mode = "ro" if self._read_only else "rw"
+        mode = "ro" if self.read_only else "rw"
         return sqlite3.connect(
             f"file:{quote(str(self.path))}?mode={mode}",
             uri=True,

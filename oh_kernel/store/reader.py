@@ -12,6 +12,7 @@ from oh_kernel.store import conversations, listing
 from oh_kernel.store.conversations import ConversationInfo
 from oh_kernel.store.damage import RepairReport
 from oh_kernel.store.database import Database
+from oh_kernel.store.hits import Hit
 from oh_kernel.store.listing import ConversationOrder, ConversationPage
 from oh_kernel.store.queries import (
     MAX_PAGE,
@@ -24,7 +25,9 @@ from oh_kernel.store.queries import (
 )
 from oh_kernel.store.rows import Stretch, index_of, read_by_id, read_page, read_wanted
 from oh_kernel.store.schema import INDEX_MASK
+from oh_kernel.store.words import Words
 
+WORDS = ".words"  # at the end of the name of the file of texts
 STRETCH = 2000  # events looked at in one go; whoever appends waits no longer than for these
 
 
@@ -133,6 +136,13 @@ class EventReader:
             yield from page
             start = page[-1][0] + 1
 
+    def find(self, words: Sequence[str], limit: int = 20) -> list[Hit]:
+        """The newest events of all conversations that say all of these words, in any case.
+
+        Found is any text, also within a word. The first search of a long log takes seconds.
+        """
+        return self._words().find(words, limit)
+
     def conversations(
         self, limit: int = 20, offset: int = 0, *, notebook: str | None = None
     ) -> list[ConversationInfo]:
@@ -175,9 +185,15 @@ class EventReader:
         return self.path.parent / "outputs" / name
 
     def size_bytes(self) -> int:
-        """What the store takes on the disk, its journals included."""
-        files = (self.path.with_name(self.path.name + end) for end in ("", "-wal", "-journal"))
+        """What the store takes on the disk, its journals and texts for searching included."""
+        files = (
+            self.path.with_name(self.path.name + end) for end in ("", "-wal", "-journal", WORDS)
+        )
         return sum(file.stat().st_size for file in files if file.exists())
+
+    def _words(self) -> Words:
+        path = self.path.with_name(self.path.name + WORDS)
+        return Words(self._database, None if self._database.read_only else path)
 
     def _index_of(self, conversation_id: str, event_id: str) -> int:
         def work(connection: sqlite3.Connection) -> int | None:

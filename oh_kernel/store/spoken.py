@@ -5,7 +5,7 @@ nor the notebook's state around a message, nor the whole file before and after a
 """
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, NamedTuple
 
 from pydantic_core import from_json
 
@@ -27,26 +27,42 @@ _PLAIN = (
 )
 
 
-def spoken_text(event_json: str | bytes) -> str:
+class Spoken(NamedTuple):
+    """The text of an event, and where it belongs."""
+
+    text: str
+    timestamp: str = ""
+    begins_turn: bool = False
+
+
+def spoken_text(event_json: str) -> str:
     """The text of the event with this JSON that can be searched for; "" when it has none.
 
     >>> spoken_text('{"kind": "MessageEvent", "llm_message": {"content": [{"text": "hi"}]}}')
     'hi'
     """
+    return spoken(event_json).text
+
+
+def spoken(event_json: str) -> Spoken:
+    """The same, with its time and whether a turn begins with it."""
     try:
         data = from_json(event_json)
     except ValueError:
-        return ""
+        return Spoken("")
     if not isinstance(data, dict) or data.get("kind") in _SILENT:
-        return ""
-    return "\n".join(text for text in _texts(data) if text)
+        return Spoken("")
+    begins_turn = data.get("kind") == "MessageEvent" and data.get("source") == "user"
+    text = "\n".join(text for text in _texts(data) if text)
+    return Spoken(text, str(data.get("timestamp", "")), begins_turn)
 
 
 def _texts(data: dict[str, Any]) -> Iterator[str]:
     yield from _content(_inner(data, "llm_message").get("content"))
     yield from _content(data.get("thought"))
     yield from _arguments(data)
-    yield from _content(_inner(data, "observation").get("content"))
+    if data.get("tool_name") != "finish" or "observation" not in data:  # it repeats its call
+        yield from _content(_inner(data, "observation").get("content"))
     yield from (str(data[name]) for name in _PLAIN if data.get(name))
 
 

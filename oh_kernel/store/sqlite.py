@@ -244,5 +244,6 @@ class EventStore(EventReader):
         shutil.rmtree(self.outputs_of(conversation_id), ignore_errors=True)
 
     def _sweep(self) -> None:
+        self._words().forget()
         self._database.write(conversations.sweep)
         self._database.run_outside_transaction(_FORGET_OLD_FRAMES)
