@@ -27,6 +27,8 @@ class Flag(NamedTuple):
 
 
 NUMBER = r"(?:\d{1,6})?"
+# One word, or several of which the first is in quotes: `history of numpy` is a prompt.
+_WORDS = r"""(?:[^\s"']+|(?:"[^"]+"|'[^']+')(?:\s+(?:"[^"]+"|'[^']+'|[^\s"']+))*)?"""
 # Written so that it cannot be the beginning of a sentence.
 _FOLDER = r"(?:(?:~|\.{0,2})/\S*)?"
 
@@ -41,7 +43,12 @@ COMMANDS = (
     Command("status", "", "what the agent is doing, and with which model"),
     Command("pause", "", "stop after the step that is running; the next prompt goes on"),
     Command("stop", "", "stop now: the model's answer and the tool that is running"),
-    Command("history", "[N]", "the last N conversations (20) and the size of the store", NUMBER),
+    Command(
+        "history",
+        "[N | WORD]",
+        'the last N conversations (20), or where WORD or "A PHRASE" stands',
+        _WORDS,
+    ),
     Command("cost", "", "tokens and cost of this conversation"),
     Command("tools", "", "the tools that the model is given"),
     Command(

@@ -48,7 +48,7 @@ class NotebookSession(Protocol):
 
     async def stop(self) -> object: ...
 
-    def history(self, limit: int) -> object: ...
+    async def history(self, limit: int, text: str = "") -> object: ...
 
     def cost(self) -> object: ...
 
@@ -110,7 +110,8 @@ async def _command(request: Do, session: NotebookSession, shell: Any) -> object:
         case "stop":
             return await session.stop()
         case "history":
-            return session.history(number or HISTORY_ROWS)
+            text = argument if number is None else ""
+            return await session.history(number or HISTORY_ROWS, text)
         case "cost":
             return session.cost()
         case "tools":

@@ -6,6 +6,7 @@ from itertools import repeat
 
 from oh_kernel.errors import OpenHandsError
 from oh_kernel.views.escape import escape, printable
+from oh_kernel.views.found import Found
 from oh_kernel.views.style import PRE, STATE_COLOURS
 
 
@@ -61,7 +62,8 @@ class Table:
 
 
 def _cell(tag: str, style: str, value: object) -> str:
-    return f'<{tag} style="{style}">{escape(str(value))}</{tag}>'
+    html = value._repr_html_() if isinstance(value, Found) else escape(str(value))
+    return f'<{tag} style="{style}">{html}</{tag}>'
 
 
 def refused(error: OpenHandsError) -> Note:

@@ -21,6 +21,7 @@ from oh_kernel.events import (
     MessageEvent,
     ObservationEvent,
 )
+from oh_kernel.kernel.history import found, listed
 from oh_kernel.kernel.notes import Table
 from oh_kernel.kernel.recent_cells import last_count, recent_cells
 from oh_kernel.kernel.turn_view import FrontEnd, Review, TurnView, changed_files
@@ -193,23 +194,12 @@ class NotebookSession:
             self._conversation.interrupt()
         return "The agent is told to stop."
 
-    def history(self, limit: int) -> Table:
-        """The stored conversations used last, newest first, and the size of the store."""
+    async def history(self, limit: int, text: str = "") -> object:
+        """The stored conversations used last; with a text, where in all of them it stands."""
         store = self._open_store(self.settings)
-        rows = [
-            (
-                info.id,
-                info.updated_at[:16].replace("T", " "),
-                info.title,
-                info.status,
-                f"{info.events} ({info.events_lost} lost)" if info.events_lost else info.events,
-                f"{info.size_bytes / 1000:.1f}",
-            )
-            for info in store.conversations(limit=limit)
-        ]
-        headings = ("id", "last used (UTC)", "about", "status", "events", "KB")
-        caption = f"The store has {store.size_bytes() / 1e6:.1f} MB: {store.path}"
-        return Table(headings, rows, caption)
+        if text:
+            return await asyncio.to_thread(found, store, text)
+        return listed(store, limit)
 
     def cost(self) -> Table:
         """Tokens and cost of this conversation."""

@@ -50,7 +50,7 @@ def test_help_in_every_way(kernel: Kernel) -> None:
     assert usage() in kernel.run("%%openhands --help\nbody").text
     assert usage() in kernel.run("%openhands").text
     pages = kernel.run("%openhands?").reply["content"]["payload"]
-    assert "history [N]" in pages[0]["data"]["text/plain"]
+    assert "history [N | WORD]" in pages[0]["data"]["text/plain"]
 
 
 @pytest.mark.parametrize(

@@ -68,6 +68,8 @@ def test_a_sentence_that_begins_like_a_command_is_a_prompt(command: str) -> None
         ("resume 1a2b3c4d", Do("resume", "1a2b3c4d")),
         ("resume 6f1f2c1e-8a5e-4c53-9d2e-0123456789ab", None),
         ("history 5", Do("history", "5")),
+        ("history read_csv", Do("history", "read_csv")),
+        ("history 'of numpy' 日本", Do("history", "'of numpy' 日本")),
         ("review 2", Do("review", "2")),
         ("login openai", Do("login", "openai")),
         ("fork", Do("fork")),

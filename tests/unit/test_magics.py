@@ -47,8 +47,8 @@ class WrittenDown:
     async def stop(self) -> object:
         return self._note("stop")
 
-    def history(self, limit: int) -> object:
-        return self._note("history", limit)
+    async def history(self, limit: int, text: str = "") -> object:
+        return self._note("history", limit, *([text] if text else []))
 
     def cost(self) -> object:
         return self._note("cost")
@@ -95,6 +95,9 @@ def run(coroutine: Any) -> Any:
         ("stop", ("stop",)),
         ("history", ("history", 20)),
         ("history 3", ("history", 3)),
+        ("history pandas", ("history", 20, "pandas")),
+        ('history "read csv" plot', ("history", 20, '"read csv" plot')),
+        ('history "3"', ("history", 20, '"3"')),
         ("cost", ("cost",)),
         ("tools", ("tools",)),
         ("review", ("review", None)),
