@@ -95,7 +95,7 @@ def ending(events: Sequence[Event]) -> list[Event]:
         )
         for call in unanswered(events)
     ]
-    if _status_of(events) is not Status.IDLE:
+    if _status_of(events) is not Status.IDLE:  # where a fork begins: no step of the table
         made.append(status_event(Status.IDLE))
     made.append(MessageEvent(source="environment", llm_message=Message.of("user", FORKED)))
     last = max((event.timestamp for event in events), default="")
