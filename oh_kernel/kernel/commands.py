@@ -61,6 +61,7 @@ COMMANDS = (
     Command("review", "[N]", "open the edits of the last turn, or of turn N, again", NUMBER),
     Command("fork", "[N]", "go on in a copy that ends with turn N, or with the last", NUMBER),
     Command("btw", "QUESTION?", "ask beside the task: nothing is run or kept", r"(?:\S.*\?)?"),
+    Command("condense", "", "sum up the history for the model; the log keeps all of it"),
     Command("title", "", "have the model name this conversation"),
     Command("rename", '"TITLE"', "name it yourself, in quotes", r"""(?:\"[^"]+\"|'[^']+')?"""),
     Command("delete", "ID", "delete a stored conversation for good", r"(?:[0-9a-fA-F-]{8,36})?"),

@@ -122,7 +122,7 @@ async def _command(request: Do, session: NotebookSession, shell: Any) -> object:
             return await _login(request.argument, session)
         case "review":
             return await session.review(number)
-        case "fork" | "btw" | "title" | "rename" | "delete" | "rerun":
+        case "fork" | "btw" | "condense" | "title" | "rename" | "delete" | "rerun":
             return await session.manage(request.command, argument)
         case _:
             return Note(usage())

@@ -7,6 +7,7 @@ from oh_kernel.conversation.conversation import Conversation
 from oh_kernel.conversation.lookup import stored_conversation
 from oh_kernel.conversation.turns import last_event_of_turn
 from oh_kernel.errors import ConversationError, SettingsError
+from oh_kernel.events import Condensation
 from oh_kernel.kernel.commands import COMMANDS_BY_NAME
 from oh_kernel.store import EventStore
 from oh_kernel.views.aside import AsideView
@@ -43,6 +44,8 @@ async def carry_out(command: str, argument: str, session: Session) -> object:
         case "rename":
             session.conversation.rename(argument[1:-1])
             return f"The conversation is now called: {argument[1:-1]}"
+        case "condense":
+            return await _condense(session.conversation)
         case "title":
             return f"The conversation is now called: {await session.conversation.agenerate_title()}"
         case "btw":
@@ -62,6 +65,16 @@ async def _fork(turn: int | None, source: Conversation, session: Session) -> str
         f"Going on with {fork.id}, a fork of {source.id} from {where}.\n"
         "Files and variables are as they are now; the other one stays in the history."
     )
+
+
+async def _condense(conversation: Conversation) -> str:
+    before = len(conversation.events)
+    await conversation.acondense()
+    new = conversation.events[before:]
+    forgotten = [len(e.forgotten_event_ids) for e in new if isinstance(e, Condensation)]
+    if not forgotten:
+        return "The history is condensed before the agent's next step."
+    return f"Condensed: a summary stands for {forgotten[0]} events, which stay in the log."
 
 
 async def _delete(given: str, session: Session) -> str:

@@ -80,6 +80,20 @@ def test_a_side_question_is_answered_beside_the_task(kernel: AgentKernel) -> Non
     assert kernel.server.requests[-1].json["tools"]
 
 
+def test_condensing_by_hand(tmp_path: Path) -> None:
+    turns = [python(f"x = {n}") for n in range(30)]
+    with agent_kernel(tmp_path, [*turns, {"content": "Done."}]) as kernel:
+        kernel.ask("count")
+        before, whole = len(kernel.events()), len(kernel.server.requests[-1].messages)
+        assert "a summary stands for" in kernel.command("condense")
+        assert "Condensation" in [event.kind for event in kernel.events()[before:]]
+        asked = len(kernel.server.requests)
+        kernel.ask("and now?")
+        sent = kernel.server.requests[asked].messages
+        check_calls_answered(sent)
+        assert len(sent) < whole * 2 / 3
+
+
 def test_titles_and_deleting(kernel: AgentKernel) -> None:
     kernel.ask("one")
     [first] = ids(kernel)
