@@ -40,6 +40,11 @@ UPDATE conversations SET
 WHERE number = :number AND writer_token = :token
 RETURNING next_index - 1
 """
+_FILL = """
+UPDATE conversations SET
+    next_index = :next, lost = :lost, bytes = :size, created_at = :first, last_timestamp = :last
+WHERE number = :number
+"""
 
 
 class Claim(NamedTuple):
@@ -128,6 +133,25 @@ class Lease:
         if not taken:
             self._refuse(connection)
         return int(taken[0][0])
+
+    def fill(
+        self, connection: sqlite3.Connection, rows: list[tuple[int, EventRow]], next_index: int
+    ) -> None:
+        """Write the events of a conversation that has none yet, each under its index."""
+        for index, row in rows:
+            row.insert(connection, self.conversation_id, self.number, index)
+        times = [row.timestamp for _, row in rows]
+        connection.execute(
+            _FILL,
+            {
+                "next": next_index,
+                "lost": next_index - len(rows),
+                "size": sum(row.size for _, row in rows),
+                "first": min(times, default=utc_now()),
+                "last": max(times, default=""),
+                "number": self.number,
+            },
+        )
 
     def keep_mark(self, store_id: str) -> None:
         """Write the whole mark into the lock file."""

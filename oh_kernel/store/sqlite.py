@@ -6,12 +6,12 @@ import os
 import shutil
 import sqlite3
 import weakref
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-from oh_kernel.errors import ConversationInUse
+from oh_kernel.errors import ConversationInUse, StoreError
 from oh_kernel.events import Event
 from oh_kernel.events.text import without_lone_surrogates
 from oh_kernel.store import conversations
@@ -110,6 +110,29 @@ class EventStore(EventReader):
         )
         if indices:
             self._committed(lease, indices[-1])
+
+    def restore(
+        self, conversation_id: str, events: Sequence[tuple[int, Event]], next_index: int
+    ) -> None:
+        """Make a conversation of events with their indices, in one commit: all or none.
+
+        Indices below `next_index` without an event count as lost. Raises StoreError if it exists.
+        """
+        if self.conversation(conversation_id):
+            raise StoreError(
+                f"Conversation {conversation_id} is stored already.",
+                remedy=f"Go on with it, or delete it first: %openhands delete {conversation_id}",
+            )
+        rows = [(index, EventRow.of(event)) for index, event in events]
+        lease = self.lease(conversation_id)
+        try:
+            self._database.write(lambda c: lease.fill(c, rows, next_index), full_sync=True)
+        except BaseException:
+            self._delete(conversation_id)
+            raise
+        with self._lock:
+            lease.advance(next_index)
+        lease.release()
 
     def lease(self, conversation_id: str, *, label: str | None = None) -> Lease:
         """The right to write this conversation, held by this store until it is released.
