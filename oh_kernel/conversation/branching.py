@@ -109,12 +109,12 @@ def _status_of(events: Sequence[Event]) -> Status:
 
 def _describe(fork: Core, source: Core, at: str, title: str | None) -> None:
     info = source.store.conversation(source.id)
-    assert info is not None  # its events were just read
+    of = info.title if info and info.title else source.id[:8]
     fork.store.set_meta(
         fork.id,
-        title=fork.mask(title) if title else f"{info.title or source.id[:8]} (fork)",
+        title=fork.mask(title) if title else f"{of} (fork)",
         workspace=str(fork.workspace),
-        notebook=info.notebook or None,
+        notebook=info.notebook if info else None,
         status=str(Status.IDLE),
         meta={"forked_from": {"conversation": source.id, "event": at}},
     )

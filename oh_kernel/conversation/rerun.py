@@ -125,9 +125,9 @@ class Rerun:
                 detail=detail,
             )
 
-        executor = self._toolbox.executor(call.tool_name)
         if reason := self._reason_to_skip(call, result):
             return told("skipped", reason)
+        executor = self._toolbox.executor(call.tool_name)
         if executor is None or call.action is None or not isinstance(result, ObservationEvent):
             return told("skipped", f"there is no tool {call.tool_name!r} here")
         try:

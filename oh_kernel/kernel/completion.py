@@ -93,7 +93,7 @@ def _offered(words: list[str], fragment: str, shell: Any) -> Iterable[str]:
 
 def _arguments(words: list[str], fragment: str, shell: Any) -> Iterable[str]:
     match words[0]:
-        case "resume":
+        case "resume" | "delete":
             return _conversations(shell)
         case "login":
             return [one.name for one in PROVIDERS if one.needs_key]

@@ -55,7 +55,7 @@ def test_the_same_again_in_a_fresh_folder(tmp_path: Path) -> None:
         calls(call("file_editor", {"command": "view", "path": path})),
         calls(call("task_tracker", {"command": "view"}), call("think", {"thought": "hm"})),
     ]
-    turns.insert(1, calls(shell(f"pwd; wc -l {path}; date; date +%T; mktemp -u; true &")))
+    turns.insert(1, calls(shell(f"pwd; wc -l {path}; date; date +%T; mktemp -u")))
     with recorded(tmp_path, *turns) as scripted:
         report = rerun_here(scripted, tmp_path / "fresh")
     assert report.drifted == (), str(render_rerun(report).text)

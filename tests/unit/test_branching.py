@@ -11,7 +11,7 @@ import pytest
 
 from oh_kernel.conversation.branching import FORKED, NO_RESULT_HERE
 from oh_kernel.conversation.conversation import Conversation
-from oh_kernel.conversation.log import Passing
+from oh_kernel.conversation.passing import Passing
 from oh_kernel.conversation.recovery import unanswered
 from oh_kernel.conversation.state import recorded_status
 from oh_kernel.conversation.titles import shortened
@@ -310,6 +310,41 @@ def test_a_side_question_while_calls_wait(tmp_path: Path) -> None:
         assert scripted.conversation.ask_agent("what now?") == "it waits"
         assert_each_call_answered_once(scripted.llm.requests[-1])
         assert len(scripted.conversation.waiting_calls) == 1
+
+
+class AskWhenCalled(ForkWhenCalled):
+    """Asks beside the task at each call that is stored."""
+
+    def __init__(self, conversation: Conversation) -> None:
+        super().__init__(conversation)
+        self.answers: list[asyncio.Task[str]] = []
+
+    def event(self, event: Event) -> None:
+        if isinstance(event, ActionEvent):
+            self.answers.append(asyncio.ensure_future(self._conversation.aask_agent("how far?")))
+
+
+def test_a_side_question_while_the_agent_runs(tmp_path: Path) -> None:
+    (tmp_path / "work").mkdir()
+
+    def reply(messages: Sequence[Message]) -> Turn:
+        assert_each_call_answered_once(messages)
+        is_aside = "beside the task" in str(messages[-1])
+        return say("quite far") if is_aside else calls(call("probe"), call("probe"))
+
+    turns: list[Turn] = [reply, lambda messages: say("end")]
+    with Scripted(tmp_path / "work", turns, tools=TOOLS, policy="never") as scripted:
+        listener = AskWhenCalled(scripted.conversation)
+        scripted.conversation.subscribe(listener)
+        assert scripted.ask("count") == "finished"
+
+        async def answers() -> list[str]:
+            return [await task for task in listener.answers]
+
+        found = run_blocking(answers())
+        assert len(found) == 2 and set(found) <= {"quite far", "end"}
+        assert len(scripted.results) == 2
+        assert scripted.conversation.metrics.calls == 4
 
 
 def test_a_call_is_no_answer_to_a_side_question(tmp_path: Path) -> None:
