@@ -90,6 +90,7 @@ def _parser() -> argparse.ArgumentParser:
     doctor = command("doctor", "check what is set up, and say what to do")
     doctor.add_argument("--call", action="store_true", help="also ask the model once")
     _add_export(command("export", "write a stored conversation to a file"))
+    _add_import(command("import", "take over a conversation that another program wrote"))
     _add_prune(command("prune", "delete old conversations"))
     _add_fork(command("fork", "copy a stored conversation, to go on from an earlier point of it"))
     _add_rerun(command("rerun", "carry out recorded actions again elsewhere and say what differs"))
@@ -155,9 +156,21 @@ def _add_install(parser: argparse.ArgumentParser) -> None:
 def _add_export(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("id", metavar="ID", nargs="?", help="its first characters do; or the last")
     parser.add_argument(
-        "--format", choices=("jsonl", "html", "markdown", "text"), default="jsonl", help="(jsonl)"
+        "--format",
+        choices=("jsonl", "html", "md", "markdown", "text", "dir"),
+        default="jsonl",
+        help="(jsonl); dir is the folder layout of the OpenHands SDK, below -o or here",
     )
+    parser.add_argument("--force", action="store_true", help="replace FILE if it is there")
     parser.add_argument("-o", dest="output", metavar="FILE", help="where to; by default to stdout")
+    _add_store_path(parser)
+
+
+def _add_import(parser: argparse.ArgumentParser) -> None:
+    parser.set_defaults(work=_late("importing"))  # `import` cannot name a function
+    parser.add_argument(
+        "path", metavar="PATH", help="its folder (base_state.json, events), or a .jsonl file"
+    )
     _add_store_path(parser)
 
 

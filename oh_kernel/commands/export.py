@@ -6,11 +6,13 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from oh_kernel.cli import options_given
+from oh_kernel.commands.newfile import write_new
 from oh_kernel.conversation.lookup import stored_conversation
 from oh_kernel.errors import StoreError
 from oh_kernel.events import Event, MessageEvent
 from oh_kernel.settings import load_settings
 from oh_kernel.store import ConversationInfo, EventStore
+from oh_kernel.store.interchange import export_folder
 from oh_kernel.views.escape import escape, one_line, printable
 from oh_kernel.views.markdown import inert_markdown
 from oh_kernel.views.rendered import Rendered
@@ -27,22 +29,34 @@ def export(arguments: argparse.Namespace) -> int:
         raise StoreError(f"There is no store at {path}.", remedy="Name one with --store-path.")
     with EventStore.open(path, read_only=True) as store:
         info = stored_conversation(store, arguments.id)
-        text = "".join(_pieces(store, info, arguments.format))
-    if arguments.output:
-        _write(Path(arguments.output).expanduser(), text)
-        print(f"{info.events} events of {info.id} written to {arguments.output}")
-    else:
-        sys.stdout.write(text)
+        if arguments.format == "dir":
+            parent = Path(arguments.output or ".").expanduser()
+            place: str | None = str(export_folder(store, info, parent))
+        else:
+            text = "".join(_pieces(store, info, arguments.format))
+            place = _write(arguments.output, text, arguments.force)
+    if place:
+        print(f"{info.events} events of {info.id} written to {place}")
     return 0
 
 
-def _write(path: Path, text: str) -> None:
+def _write(output: str | None, text: str, force: bool) -> str | None:
+    """Where it was written; None when it went to stdout."""
+    if not output:
+        sys.stdout.write(text)
+        return None
+    path = Path(output).expanduser()
     try:
-        path.write_text(text, "utf-8")
+        write_new(path, text, force)
+    except FileExistsError:
+        raise StoreError(
+            f"{path} exists already.", remedy="Name another file with -o, or add --force."
+        ) from None
     except OSError as error:
         raise StoreError(
             f"{path} cannot be written: {error.strerror}.", remedy="Name another file with -o."
         ) from error
+    return output
 
 
 def _pieces(store: EventStore, info: ConversationInfo, form: str) -> Iterator[str]:
@@ -51,7 +65,7 @@ def _pieces(store: EventStore, info: ConversationInfo, form: str) -> Iterator[st
         return
     turns = [render_turn(turn, show_prompt=True, max_chars=WHOLE) for turn in _turns(store, info)]
     title = printable(one_line(info.title or info.id))
-    yield from {"html": _html, "markdown": _markdown, "text": _text}[form](title, turns)
+    yield from _FORMS[form](title, turns)
 
 
 def _turns(store: EventStore, info: ConversationInfo) -> list[list[Event]]:
@@ -82,3 +96,6 @@ def _markdown(title: str, turns: list[Rendered]) -> Iterator[str]:
 def _text(title: str, turns: list[Rendered]) -> Iterator[str]:
     yield f"{title}\n\n"
     yield from (turn.text + "\n\n" for turn in turns)
+
+
+_FORMS = {"html": _html, "markdown": _markdown, "md": _markdown, "text": _text}

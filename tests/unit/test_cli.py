@@ -18,6 +18,7 @@ from oh_kernel.errors import ConversationNotFound
 from oh_kernel.events import Message, MessageEvent, SystemPromptEvent, TextContent
 from oh_kernel.options import OPTIONS
 from oh_kernel.store import EventStore
+from tests.reference_layout import lay_out
 
 
 @pytest.fixture
@@ -167,6 +168,41 @@ def test_export_in_all_forms(
         assert main(["export", "--format", form, "-o", str(tmp_path / form)]) == 0
         assert "bbbb2222" in (tmp_path / form).read_text()
     assert "1 events of bbbb2222" in capsys.readouterr().out
+    assert main(["export", "--format", "md"]) == 0
+    assert capsys.readouterr().out == (tmp_path / "markdown").read_text()
+
+
+def test_export_replaces_a_file_only_when_told(
+    store_file: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    stored(store_file, ["one"])
+    place = tmp_path / "out.jsonl"
+    place.write_text("mine")
+    assert main(["export", "one", "-o", str(place)]) == 1
+    assert "exists already" in capsys.readouterr().err and place.read_text() == "mine"
+    assert main(["export", "one", "-o", str(place), "--force"]) == 0
+    assert json.loads(place.read_text())["kind"] == "MessageEvent"
+    assert main(["export", "one", "-o", "/dev/null"]) == 0
+    assert not list(tmp_path.glob(".*partial*"))
+
+
+def test_conversation_goes_out_as_a_folder_and_comes_back(
+    store_file: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = lay_out(tmp_path / "in")
+    (folder / "events" / ".DS_Store").write_bytes(b"x")
+    assert main(["import", str(folder)]) == 0
+    out = capsys.readouterr().out
+    assert "26 events taken over" in out and "Left out: .DS_Store is no event." in out
+    assert main(["import", str(folder)]) == 1
+    assert "is stored already" in capsys.readouterr().err
+    assert main(["export", "1111", "--format", "dir", "-o", str(tmp_path / "out")]) == 0
+    place = capsys.readouterr().out.split()[-1]
+    assert Path(place).name == folder.name
+    assert main(["import", place, "--store-path", str(tmp_path / "second.sqlite")]) == 0
+    assert "26 events" in capsys.readouterr().out
+    assert main(["import", str(tmp_path / "nowhere")]) == 1
+    assert capsys.readouterr().err.count("\n") == 1
 
 
 def test_prune_deletes_what_is_beyond_the_limits(
