@@ -3,6 +3,7 @@
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Literal, Protocol
 
 from oh_kernel.events import Action, ActionEvent, SecurityRisk
@@ -56,10 +57,12 @@ class Gate:
         *,
         unattended: Unattended = "wait",
         allow: Sequence[str] = (),
+        workspace: Path | None = None,
     ) -> None:
         self.policy = policy
         self.unattended = unattended
         self.allow = tuple(allow)
+        self._workspace = workspace
 
     def questions(self, calls: Sequence[ActionEvent]) -> list[Question]:
         """What has to be asked before any of `calls` may run."""
@@ -68,7 +71,7 @@ class Gate:
     def _question(self, call: ActionEvent) -> Question | None:
         if call.action is None or call.tool_name in NEVER_ASKED:
             return None
-        found = assess(call.tool_name, call.action, call.security_risk)
+        found = assess(call.tool_name, call.action, call.security_risk, self._workspace)
         if not (found.always_ask or self.policy.should_confirm(found.risk)):
             return None
         reasons = found.reasons or ("the policy asks for every call",)

@@ -189,6 +189,7 @@ class Core:
             self._policy or policy_named(self.settings.policy),
             unattended=self._unattended,
             allow=self.settings.allow,
+            workspace=self.workspace,
         )
         return Run(
             self.log,

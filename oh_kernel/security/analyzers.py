@@ -7,9 +7,11 @@ analyzer that fails says HIGH: what nobody understood is what a person should se
 import logging
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 from oh_kernel.events import Action, SecurityRisk
 from oh_kernel.security.findings import Finding, high, worst
+from oh_kernel.security.guarded_files import guarded_findings
 
 Analyzer = Callable[[str], Sequence[Finding]]
 """Says what a text does when it is run."""
@@ -27,11 +29,15 @@ class Assessment:
     """Whether a person is asked whatever the policy allows."""
 
 
-def assess(tool_name: str, action: Action, claimed: SecurityRisk) -> Assessment:
+def assess(
+    tool_name: str, action: Action, claimed: SecurityRisk, workspace: Path | None = None
+) -> Assessment:
     """How risky `action` is; `claimed` is what the model said.
 
-    Only what a tool will run is looked at, never a file's text that it will write.
+    What a tool will run is looked at, and which files it will write, never their text.
     """
+    if guarded := guarded_findings(tool_name, action, workspace):
+        return Assessment(SecurityRisk.HIGH, tuple(one.reason for one in guarded), True)
     reader = _READERS.get(tool_name)
     text = getattr(action, reader[0], None) if reader is not None else None
     if reader is None or not isinstance(text, str):

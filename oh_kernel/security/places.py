@@ -10,6 +10,9 @@ from fnmatch import fnmatchcase
 
 from oh_kernel.security.tables import names
 
+CHANGES_HOOKS = "changes hooks, which say what the agent may do and what runs by itself"
+CHANGES_STARTUP = "changes what runs at a later start or who may log in"
+
 
 class Place(Enum):
     """Where a path leads, as far as its text tells."""
@@ -22,6 +25,8 @@ class Place(Enum):
     SYSTEM = auto()
     STARTUP = auto()
     """Run or obeyed at the next start of a shell or kernel, or at the next login."""
+    HOOK = auto()
+    """Says what runs by itself around the agent's own calls, and whether that is trusted."""
     DEVICE = auto()
     NOWHERE = auto()
     """`/dev/null`, the terminal: writing there keeps nothing."""
@@ -54,6 +59,12 @@ _STARTUP = names(
     */site-packages/*.pth */.pythonrc* */.gitconfig */.config/git/* */.config/pip/* */.pip/*
     */.condarc */.Rprofile */.julia/config/* */kernels/*/kernel.json */.vimrc */.tmux.conf
     */.direnvrc
+    """
+)
+_HOOKS = names(
+    """
+    */.openhands/hooks* */oh-kernel/hooks.json */oh-kernel/trusted_hooks.json
+    */.git/hooks */.git/hooks/*
     """
 )
 _NOWHERE = {"/dev/null", "/dev/stdout", "/dev/stderr", "/dev/tty", "/dev/stdin", "-"}
@@ -122,6 +133,8 @@ def place_of(path: str) -> Place:
     if _DEVICE.match(path):
         return Place.DEVICE
     slashed = path if path.startswith(("/", "~", "$")) else f"/{path}"
+    if _matches(slashed.rstrip("/"), _HOOKS):
+        return Place.HOOK
     if _HOME.match(path) or path.startswith("/"):
         if _matches(slashed, _STARTUP):
             return Place.STARTUP

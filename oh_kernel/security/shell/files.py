@@ -4,7 +4,14 @@ import re
 from collections.abc import Iterator
 
 from oh_kernel.security.findings import Finding, high, medium, rail
-from oh_kernel.security.places import Place, is_home_or_root, is_store, place_of
+from oh_kernel.security.places import (
+    CHANGES_HOOKS,
+    CHANGES_STARTUP,
+    Place,
+    is_home_or_root,
+    is_store,
+    place_of,
+)
 from oh_kernel.security.shell.flows import sought_names
 from oh_kernel.security.shell.model import Call, Kind, Scope, Word
 
@@ -25,7 +32,9 @@ def written_findings(path: str, scope: Scope) -> Iterator[Finding]:
         case Place.SYSTEM if not scope.is_own(path):
             yield high("writes to a system folder")
         case Place.STARTUP:
-            yield high("changes what runs at a later start or who may log in")
+            yield high(CHANGES_STARTUP)
+        case Place.HOOK:
+            yield rail(CHANGES_HOOKS)
         case Place.NOWHERE:
             return
         case _:
@@ -47,6 +56,8 @@ def _deleted(path: str, word: Word, scope: Scope, recursive: bool) -> Finding:
     place = _from_folder(place_of(path), path, scope)
     if place is Place.REMADE and not word.variables:
         return medium("deletes what is made again")
+    if place is Place.HOOK:
+        return rail(CHANGES_HOOKS)
     if place is Place.DEVICE or (place is Place.NOWHERE and path != "-"):
         return high("deletes a device")
     if place in (Place.OUTSIDE, Place.SYSTEM, Place.STARTUP, Place.TEMPORARY):
