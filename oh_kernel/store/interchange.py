@@ -46,7 +46,8 @@ class ImportReport:
     def __str__(self) -> str:
         lines = [f"{self.events} events taken over as conversation {self.conversation_id}."]
         if self.events_lost:
-            lines.append(f"{self.events_lost} events are missing or cannot be read.")
+            lost = "1 event is" if self.events_lost == 1 else f"{self.events_lost} events are"
+            lines.append(f"{lost} missing or cannot be read.")
         lines += [f"Left out: {one.name} {one.reason}." for one in self.left_out]
         if self.put_aside:
             lines.append(f"What is damaged is kept in {self.put_aside}.")
