@@ -1,5 +1,6 @@
 """How does an event become rows, and rows the event's JSON again, byte for byte?"""
 
+import json
 import sqlite3
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple, Self
@@ -16,6 +17,10 @@ from oh_kernel.store.schema import INDEX_BITS, INDEX_MASK
 PAGE_ROWS = 200
 
 _COLUMNS = "seq, crc, pieces, CAST(text AS BLOB)"
+_BY_ID = f"""
+SELECT events.id, {_COLUMNS} FROM json_each(?) AS wanted CROSS JOIN events
+ON events.id = wanted.value AND seq >> 32 = ?
+"""
 _INSERT = "INSERT INTO events VALUES (?, ?, ?, ?, ?, ?, ?, ?, CAST(? AS TEXT))"
 _INSERT_BLOB = "INSERT OR IGNORE INTO blobs (hash, text) VALUES (?, CAST(? AS TEXT))"
 
@@ -140,10 +145,10 @@ def read_wanted(
 
 def read_by_id(connection: sqlite3.Connection, number: int, ids: Sequence[str]) -> list[str | None]:
     """The JSON of each event asked for; None where there is no such event."""
-    query = f"SELECT {_COLUMNS} FROM events WHERE id = ? AND seq >> 32 = ?"
-    rows = [connection.execute(query, (event_id, number)).fetchone() for event_id in ids]
-    found = _whole(connection, [row for row in rows if row])
-    return [next(found)[1] if row else None for row in rows]
+    rows = connection.execute(_BY_ID, (json.dumps(list(set(ids))), number)).fetchall()
+    texts = _whole(connection, [row[1:] for row in rows])
+    found = {row[0]: text for row, (_, text) in zip(rows, texts, strict=True)}
+    return [found.get(event_id) for event_id in ids]
 
 
 def _whole(

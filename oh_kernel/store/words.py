@@ -144,20 +144,24 @@ class Words:
     def _find(self, connection: sqlite3.Connection, words: list[str], limit: int) -> list[Hit]:
         known = _conversations(self._log)
         _drop_all_but(connection, known)
+        taken = {row[0]: row[1:] for row in connection.execute("SELECT * FROM taken").fetchall()}
         for number, conversation in known.items():
-            self._take(connection, number, conversation)
+            start, turn = taken.get(number, (0, 0))
+            if start < conversation.next_index:
+                self._take(connection, number, conversation, start, turn)
         if self.has_index:
             _index_some(connection)
         return list(islice(_hits(connection, words, known, self.has_index), limit))
 
     def _take(
-        self, connection: sqlite3.Connection, number: int, conversation: _Conversation
+        self,
+        connection: sqlite3.Connection,
+        number: int,
+        conversation: _Conversation,
+        begin: int,
+        turn: int,
     ) -> None:
-        """Take over the texts of the events that came since the last time."""
-        row = connection.execute(
-            "SELECT next, turn FROM taken WHERE conversation = ?", (number,)
-        ).fetchone()
-        begin, turn = row or (0, 0)
+        """Take over the texts of the events from `begin` on; `turn` is the last one before."""
         end = conversation.next_index  # what is appended meanwhile is left for the next time
         for start in range(begin, end, STRETCH):
             for said in self._spoken(Stretch(conversation.id, start, min(start + STRETCH, end))):
