@@ -67,8 +67,13 @@ def import_conversation(store: EventStore, path: Path) -> ImportReport:
             f"{path} holds no event that can be read.", remedy="Name a folder or a .jsonl file."
         )
     conversation_id = layout.conversation_id or new_id()
-    store.restore(conversation_id, layout.events, layout.next_index)
-    _set_meta(store, conversation_id, layout)
+    store.restore(
+        conversation_id,
+        layout.events,
+        layout.next_index,
+        columns=_columns(layout),
+        meta={KEPT_AS: _state(layout)} if layout.state else {},
+    )
     put_aside = _keep_files(store.outputs_of(conversation_id), layout)
     return ImportReport(
         conversation_id,
@@ -96,17 +101,18 @@ def export_folder(store: EventStore, info: ConversationInfo, parent: Path) -> Pa
     return folder
 
 
-def _set_meta(store: EventStore, conversation_id: str, layout: Layout) -> None:
-    state = layout.state
-    workspace = state.get("workspace")
+def _columns(layout: Layout) -> dict[str, str | None]:
+    workspace = layout.state.get("workspace")
     folder = workspace.get("working_dir") if isinstance(workspace, dict) else None
-    store.set_meta(
-        conversation_id,
-        title=layout.title or None,
-        workspace=folder if isinstance(folder, str) else None,
-        status=str(state.get("execution_status") or "idle"),
-        meta={KEPT_AS: json.dumps(without_secrets(state), ensure_ascii=False)} if state else None,
-    )
+    return {
+        "title": layout.title or None,
+        "workspace": folder if isinstance(folder, str) else None,
+        "status": str(layout.state.get("execution_status") or "idle"),
+    }
+
+
+def _state(layout: Layout) -> str:
+    return json.dumps(without_secrets(layout.state), ensure_ascii=False)
 
 
 def _keep_files(outputs: Path, layout: Layout) -> Path | None:

@@ -112,21 +112,34 @@ class EventStore(EventReader):
             self._committed(lease, indices[-1])
 
     def restore(
-        self, conversation_id: str, events: Sequence[tuple[int, Event]], next_index: int
+        self,
+        conversation_id: str,
+        events: Sequence[tuple[int, Event]],
+        next_index: int,
+        *,
+        columns: dict[str, str | None],
+        meta: dict[str, Any],
     ) -> None:
         """Make a conversation of events with their indices, in one commit: all or none.
 
-        Indices below `next_index` without an event count as lost. Raises StoreError if it exists.
+        Indices below `next_index` without an event count as lost. `columns` and `meta` are what
+        `set_meta` takes. Raises StoreError if the conversation exists.
         """
-        if self.conversation(conversation_id):
+        if (info := self.conversation(conversation_id)) and info.events + info.events_lost:
             raise StoreError(
                 f"Conversation {conversation_id} is stored already.",
                 remedy=f"Go on with it, or delete it first: %openhands delete {conversation_id}",
             )
         rows = [(index, EventRow.of(event)) for index, event in events]
+        columns, meta = without_lone_surrogates(columns), without_lone_surrogates(meta)
         lease = self.lease(conversation_id)
+
+        def work(connection: sqlite3.Connection) -> None:
+            lease.fill(connection, rows, next_index)
+            conversations.set_meta(connection, conversation_id, columns, meta)
+
         try:
-            self._database.write(lambda c: lease.fill(c, rows, next_index), full_sync=True)
+            self._database.write(work, full_sync=True)
         except BaseException:
             self._delete(conversation_id)
             raise

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from oh_kernel.errors import StoreError
+from oh_kernel.errors import DuplicateEvent, StoreError
 from oh_kernel.events import Message, MessageEvent, event_from_json, new_id
 from oh_kernel.store import EventStore
 from oh_kernel.store.base_state import without_secrets
@@ -246,3 +246,17 @@ def test_text_of_an_event_is_kept() -> None:
     text = '{"kind" : "X",\t"id":"a", "n":[1.50,1e3,"\\u00e9\\/"]}'
     assert event_in(b"\xef\xbb\xbf" + text.encode() + b"\r\n").to_json() == text
     assert event_in(b'{\n  "id": "a",\n  "kind": "X"\n}').to_json() == '{ "id": "a", "kind": "X" }'
+
+
+def test_import_that_fails_leaves_nothing(tmp_path: Path) -> None:
+    file = tmp_path / "e.sqlite"
+    twice = [(0, said("a", id="same-id")), (1, said("b", id="same-id"))]
+    with EventStore.open(file) as store:
+        with pytest.raises(DuplicateEvent):
+            store.restore("c", twice, 2, columns={}, meta={})
+        assert store.conversations() == []
+        store.lease("c").release()  # as one that was cut short leaves it
+        store.restore("c", twice[:1], 1, columns={"title": "T"}, meta={})
+        info = store.conversation("c")
+        assert info and (info.title, info.events) == ("T", 1)
+        assert store.append("c", said("next")) == 1
