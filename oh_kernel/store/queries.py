@@ -4,6 +4,7 @@ Orders have the names of the agent-server API. A page begins at an event, by its
 it stays the same page while events are appended.
 """
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -74,9 +75,19 @@ class Wanted(NamedTuple):
 
     def has_body(self, text: str) -> bool:
         """Whether the event with this JSON says what is looked for, in whatever case."""
-        return not self.body or self.body in spoken_text(text).casefold()
+        if not self.body or self._is_surely_not_in(text):
+            return not self.body
+        return self.body in spoken_text(text).casefold()
+
+    def _is_surely_not_in(self, text: str) -> bool:
+        """Whether the JSON can be left unparsed: what is looked for stands nowhere in it, and no
+        spelling in JSON could hide it."""
+        return bool(
+            _PLAIN.fullmatch(self.body) and "\\u" not in text and self.body not in text.casefold()
+        )
 
 
+_PLAIN = re.compile(r"[ !#-.0-\[\]-~]*")  # ASCII, but for ", / and \, which JSON may escape
 _CONDITIONS = ("kind = ?", "source = ?", "timestamp >= ?", "timestamp < ?")
 
 

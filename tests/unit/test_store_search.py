@@ -220,6 +220,30 @@ def test_pages_of_conversations_stay_while_new_ones_come(store: EventStore) -> N
             store.search_conversations(page=page)
 
 
+@pytest.mark.parametrize(
+    ("written", "body"),
+    [
+        ("a\\u0062c", "abc"),
+        ("\\u212Aelvin", "kelvin"),
+        ("a\\/b", "a/b"),
+        ('say \\"so\\"', 'say "SO"'),
+        ("back\\\\slash", "back\\slash"),
+        ("two\\nlines", "two\nlines"),
+        ("K\u212a", "kk"),
+        ("tab\\tbed", "tab\tbed"),
+    ],
+)
+def test_spelling_in_json_hides_nothing(store: EventStore, written: str, body: str) -> None:
+    content = '[{"type":"text","text":"' + written + '"}]'
+    text = (
+        '{"id":"a","kind":"HologramEvent","source":"user","timestamp":"2026",'
+        f'"llm_message":{{"content":{content}}}}}'
+    )
+    store.append("c", event_from_json(text))
+    assert store.count("c", body=body) == 1
+    assert store.count("c", body=body + "x") == 0
+
+
 def test_what_is_said_in_an_event() -> None:
     error = AgentErrorEvent(tool_name="t", tool_call_id="c", error="it broke")
     assert spoken_text(error.to_json()) == "it broke"
