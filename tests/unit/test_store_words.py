@@ -1,6 +1,7 @@
 """Text is found in all conversations, in any script and case, and gone with its conversation."""
 
 import os
+import random
 import sqlite3
 import threading
 from pathlib import Path
@@ -11,7 +12,7 @@ import pytest
 from oh_kernel.errors import StoreError
 from oh_kernel.events import Message, MessageEvent
 from oh_kernel.store import EventStore, words
-from oh_kernel.store.hits import Hit, snippet, spans_of
+from oh_kernel.store.hits import Hit, fold, snippet, spans_of
 from oh_kernel.store.words import Words
 
 
@@ -260,3 +261,30 @@ def test_numbers_of_deleted_texts_are_not_used_again(file: Path) -> None:
             store.append(name, said(f"needle of {name}"))
             assert [hit.conversation_id for hit in store.find(["needle"])] == [name]
             store.delete(name)
+
+
+ALPHABET = "aAbßẞſKIıİiéÉe\u0301Σςσ日本語🎉\"'*^-:()%_\\ \n\t\x00\ufeff\u200dﬀ"
+
+
+def test_any_part_of_any_text_is_found(file: Path) -> None:
+    chance = random.Random(20261130)
+    texts = ["".join(chance.choices(ALPHABET, k=chance.randrange(1, 40))) for _ in range(300)]
+    with EventStore.open(file) as store:
+        store.append_all("c", [said(text) for text in texts])
+        for text in texts:
+            start = chance.randrange(len(text))
+            part = text[start : start + chance.randrange(1, 12)]
+            found = {hit.turn - 1 for hit in store.find([part], limit=1000)}
+            fits = {n for n, other in enumerate(texts) if fold(part) in fold(other)}
+            assert found == fits, part
+
+
+def test_marks_stand_on_what_was_found() -> None:
+    chance = random.Random(7)
+    for _ in range(500):
+        text = "".join(chance.choices(ALPHABET, k=30))
+        start = chance.randrange(29)
+        word = fold(text[start : start + 3])
+        spans = spans_of(text, [word])
+        assert spans
+        assert all(word in fold(text[begin:end]) for begin, end in spans)
