@@ -38,8 +38,8 @@ EVERYTHING = Wanted()
 
 T = TypeVar("T")
 
+_ABOUT = "CREATE TABLE IF NOT EXISTS about (key TEXT PRIMARY KEY, value)"
 _TABLES = (
-    "CREATE TABLE IF NOT EXISTS about (key TEXT PRIMARY KEY, value)",
     # Up to which event each conversation was taken over, and how many turns it had there.
     "CREATE TABLE IF NOT EXISTS taken"
     " (conversation INTEGER PRIMARY KEY, next INTEGER NOT NULL, turn INTEGER NOT NULL)",
@@ -77,10 +77,10 @@ class Words:
     Used by one thread at a time; several processes may use one file.
     """
 
-    def __init__(self, log: Database, path: Path | None) -> None:
+    def __init__(self, log: Database, path: Path | None, *, index: bool = True) -> None:
         self._log = log
         self._path = path
-        self.has_index = True  # False: this SQLite cannot make one
+        self.has_index = index  # False: this SQLite cannot make one, or it is not wanted
 
     def find(self, words: Sequence[str], limit: int) -> list[Hit]:
         """The newest events that say all of these words, in any case."""
@@ -124,17 +124,16 @@ class Words:
             return result
 
     def _prepare(self, connection: sqlite3.Connection) -> None:
-        for statement in _TABLES:
-            connection.execute(statement)
-        with contextlib.suppress(sqlite3.OperationalError):
-            connection.execute(_INDEX)
-        self.has_index = _can_index(connection)
-        if not self.has_index and _indexed(connection):
-            raise DamagedRow("its index was made by another SQLite and cannot be read")
+        connection.execute(_ABOUT)
         made_for = f"{VERSION} {self._log.store_id}"
         if _about(connection, "made_for") not in (None, made_for):
-            _drop_all_but(connection, {})
+            raise DamagedRow("it belongs to another log or release")
         _set_about(connection, "made_for", made_for)
+        for statement in _TABLES:
+            connection.execute(statement)
+        self.has_index = self.has_index and _make_index(connection)
+        if not self.has_index and _indexed(connection):
+            raise DamagedRow("its index was made by another SQLite and cannot be read")
 
     def _throw_away(self) -> None:
         if self._path:
@@ -251,8 +250,10 @@ def _drop_grams(connection: sqlite3.Connection, conversation: int, done: int) ->
         connection.executemany(_DROP_GRAMS, ((number, fold(text)) for number, text in texts))
 
 
-def _can_index(connection: sqlite3.Connection) -> bool:
+def _make_index(connection: sqlite3.Connection) -> bool:
+    """Whether there is one then."""
     try:
+        connection.execute(_INDEX)
         connection.execute("SELECT rowid FROM grams LIMIT 0")
     except sqlite3.OperationalError:
         return False

@@ -11,7 +11,7 @@ import pytest
 
 from oh_kernel.errors import StoreError
 from oh_kernel.events import Message, MessageEvent
-from oh_kernel.store import EventStore, words
+from oh_kernel.store import EventStore
 from oh_kernel.store.hits import Hit, fold, snippet, spans_of
 from oh_kernel.store.words import Words
 
@@ -189,15 +189,33 @@ def test_texts_of_another_log_are_not_used(file: Path) -> None:
         assert len(store.find(["other"])) == 1
 
 
-def test_sqlite_without_an_index_reads_all_texts(
-    file: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(words, "_INDEX", "CREATE VIRTUAL TABLE grams USING no_such_module (text)")
+def test_texts_of_another_release_are_made_anew(file: Path) -> None:
+    with EventStore.open(file) as store:
+        store.append("c", said("needle"))
+        assert len(store.find(["needle"])) == 1
+        connection = sqlite3.connect(file.with_name("events.sqlite.words"))
+        connection.execute("ALTER TABLE texts RENAME COLUMN turn TO round")
+        connection.execute("UPDATE about SET value = '0 ' WHERE key = 'made_for'")
+        connection.commit()
+        connection.close()
+        assert len(store.find(["needle"])) == 1
+
+
+def test_index_that_is_not_to_be_read_goes_with_its_file(file: Path) -> None:
+    with EventStore.open(file) as store:
+        store.append("c", said("needle"))
+        store.find(["needle"])
+        without = Words(store._database, file.with_name("events.sqlite.words"), index=False)
+        assert len(without.find(["needle"], 9)) == 1
+        store.delete("c")
+        assert b"needle" not in bytes_beside(file)
+
+
+def test_without_an_index_all_texts_are_read(file: Path) -> None:
     with EventStore.open(file) as store:
         store.append_all("c", [said("Needle"), said("hay")])
-        found = Words(store._database, file.with_name("w"))
+        found = Words(store._database, file.with_name("w"), index=False)
         assert [shown(hit) for hit in found.find(["needle"], 9)] == ["[Needle]"]
-        assert not found.has_index
         store.delete("c")
         found.forget()
         assert b"Needle" not in file.with_name("w").read_bytes()
