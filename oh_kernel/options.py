@@ -186,6 +186,31 @@ OPTIONS = (
         minimum=0,
     ),
     Option(
+        "condenser",
+        str,
+        "llm",
+        "what becomes of old events when a history gets long: a model sums them up, they are left "
+        "out, or nothing",
+        choices=("llm", "recent", "none"),
+    ),
+    Option(
+        "condense_after_events",
+        int,
+        80,
+        "how many events the model is shown before old ones are condensed",
+        unit="events",
+        minimum=12,
+    ),
+    Option(
+        "condense_after_tokens",
+        int,
+        None,
+        "how long a request may get before old events are condensed; by default what the model "
+        "takes",
+        unit="tokens",
+        minimum=1000,
+    ),
+    Option(
         "tools",
         str,
         "auto",

@@ -31,8 +31,14 @@ def say(text: str) -> dict[str, Any]:
 class Scripted:
     """A conversation whose model follows `turns`; `llm.requests` holds what it was asked."""
 
-    def __init__(self, workspace: Path, turns: Sequence[Turn], **options: Any) -> None:
-        self.llm = ScriptedLLM(turns, workspace=workspace)
+    def __init__(
+        self,
+        workspace: Path,
+        turns: Sequence[Turn],
+        model: type[ScriptedLLM] = ScriptedLLM,
+        **options: Any,
+    ) -> None:
+        self.llm = model(turns, workspace=workspace)
         options.setdefault("store_path", workspace.parent / "events.sqlite")
         self.conversation = Conversation(
             workspace=workspace, llm=RetryingLLM(self.llm, NO_WAITING), **options

@@ -15,7 +15,7 @@ SCALE = 0.8
 _CUT = " [...] "
 _HEADER = "[Summary of {count} earlier events, which are no longer shown here.]"
 _QUOTE = "The user's {which} message among them, word for word:\n{text}"
-_LEFT_OUT = "They could not be summed up. Look again at files and variables where you need them."
+_LEFT_OUT = "They were left out without a summary. Look again at files and variables you need."
 
 
 def summary_request(events: Sequence[Event], scale: float = 1.0) -> list[Message]:

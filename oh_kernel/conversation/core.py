@@ -18,6 +18,7 @@ from oh_kernel.agents.prompt import system_prompt_event
 from oh_kernel.conversation.aside import Aside
 from oh_kernel.conversation.attendants import Attendant
 from oh_kernel.conversation.calls import rejection
+from oh_kernel.conversation.condensing import Condensing
 from oh_kernel.conversation.confirmation import Approver, Decision, Gate, Unattended
 from oh_kernel.conversation.guards import guards_of_steps
 from oh_kernel.conversation.hooks import Hooks, HooksInRun
@@ -92,6 +93,13 @@ class Core:
         self._limits = Limits(self.log, self.models.for_use, lambda: self.settings)
         self.aside = Aside(self.log, self.models.for_use, self._limits)
         self.hooks = Hooks(self.log, self.aside, self.workspace)
+        self.condensing = Condensing(
+            self.log,
+            self.aside,
+            self.models,
+            lambda: self.settings,
+            lambda: [tool.spec() for tool in self._toolbox.tools],
+        )
         self._label = label
         self._lease: Lease | None = None
         self._heartbeat: asyncio.Task[None] | None = None
@@ -209,7 +217,16 @@ class Core:
         return [
             *guards_of_steps(self.log, self.settings, self._limits, tools),
             HooksInRun(self.hooks),
+            self.condensing,
         ]
+
+    async def condense(self) -> None:
+        """Condense the history now; while the agent runs, before its next step."""
+        await self.begin_writing()
+        if self._run is None:
+            await self.condensing.condense_now()
+        else:
+            await self.condensing.request()
 
     def tell_run(self, tell: Callable[[Run], None]) -> None:
         """Pause or interrupt the run that goes on, if one does."""

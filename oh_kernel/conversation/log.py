@@ -4,7 +4,7 @@ Store first, then the projection, then the listeners: nobody sees an event that 
 """
 
 import logging
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from typing import Protocol
 
@@ -133,6 +133,16 @@ class ConversationLog:
     def blocked_messages(self) -> set[str]:
         """Ids of messages that hooks keep from the model."""
         return self._projection.blocked
+
+    @property
+    def view(self) -> Sequence[Event]:
+        """The events that the model is shown, summaries among them."""
+        return self._projection.view
+
+    @property
+    def condensation_requested(self) -> bool:
+        """Whether a condensation was asked for and has not come yet."""
+        return self._projection.condensation_requested
 
     @property
     def open_calls(self) -> list[ActionEvent]:

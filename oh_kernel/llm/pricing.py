@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 # Who takes nothing for an answer, beside those whose price is in the list.
 _FREE = ("ollama", "local")
 # Names of providers where the price list has another one.
-_LISTED_AS = {
+LISTED_AS = {
     "openai-responses": "openai",
     "openai-chat": "openai",
     "gemini": "google",
@@ -57,7 +57,7 @@ def listed_cost(model: str, usage: Usage) -> float | None:
 
     amount = Amount(input_tokens=usage.prompt_tokens, output_tokens=usage.completion_tokens)
     try:
-        found = calc_price(amount, name, provider_id=_LISTED_AS.get(provider, provider))
+        found = calc_price(amount, name, provider_id=LISTED_AS.get(provider, provider))
     except (LookupError, ValueError):
         return None
     return float(found.total_price)
