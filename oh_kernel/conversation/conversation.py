@@ -1,5 +1,6 @@
 """What can be done with one conversation, from any thread and from Python as from a notebook?"""
 
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
@@ -24,6 +25,8 @@ from oh_kernel.events import ActionEvent, Event, new_id
 from oh_kernel.llm.base import LLM
 from oh_kernel.loop import on_agent_loop, on_agent_thread, run_blocking, spawn
 from oh_kernel.security.policies import ConfirmationPolicy
+from oh_kernel.security.registry import SecretWarning
+from oh_kernel.security.secret_sources import SecretValue
 from oh_kernel.settings import Settings, load_settings
 from oh_kernel.store import EventStore
 from oh_kernel.tools.base import Tool
@@ -54,6 +57,7 @@ class Conversation(StoredConversation):
         tools: str | Sequence[type[Tool] | str] | None = None,
         response_schema: type[BaseModel] | Mapping[str, Any] | None = None,
         policy: str | ConfirmationPolicy | None = None,
+        secrets: Mapping[str, SecretValue] | None = None,
         max_steps: int | None = None,
         settings: Settings | None = None,
         llm: LLM | None = None,
@@ -103,6 +107,8 @@ class Conversation(StoredConversation):
             label=label,
         )
         self.approver = approver
+        self._core.secrets.update(secrets or {})
+        self._warn_of_secrets()
 
     @property
     def settings(self) -> Settings:
@@ -150,7 +156,7 @@ class Conversation(StoredConversation):
         found = remarks(
             self._core.store, self.id, loaded=loaded, unknown_events=self.unknown_events
         )
-        return (*found, *self._core.hooks.remarks)
+        return (*found, *self._core.hooks.remarks, *self._core.secrets.remarks)
 
     @property
     def waiting_calls(self) -> tuple[ActionEvent, ...]:
@@ -160,6 +166,29 @@ class Conversation(StoredConversation):
     def subscribe(self, listener: Listener) -> Callable[[], None]:
         """Have `listener` told of events and deltas on the agent thread; the result ends that."""
         return self._core.log.subscribe(listener)
+
+    @property
+    def secrets(self) -> dict[str, str]:
+        """Where the value of each secret comes from, by name; never the value."""
+        return self._core.secrets.registry.origins
+
+    @property
+    def missing_secrets(self) -> tuple[str, ...]:
+        """The secrets whose values were not kept over a restart; to be given again, or None."""
+        return tuple(self._core.secrets.registry.missing)
+
+    def update_secrets(self, secrets: Mapping[str, SecretValue | None]) -> None:
+        """Add or replace secrets, by name; None forgets one. Warns of values that hide badly.
+
+        A value is text, a source such as `LookupSecret`, or a function that returns text. Commands
+        that name one get it as a variable; it is masked in all that is stored, shown and sent.
+        """
+        run_blocking(self._core.update_secrets(secrets))
+        self._warn_of_secrets()
+
+    async def aupdate_secrets(self, secrets: Mapping[str, SecretValue | None]) -> None:
+        """`update_secrets` for callers on an event loop; `remarks` holds what it would warn of."""
+        await on_agent_loop(self._core.update_secrets(secrets))
 
     def send_message(self, text: str, *, context: Sequence[str] = ()) -> None:
         """Store a message of the user. `context` is for the model only: what holds right now.
@@ -262,7 +291,12 @@ class Conversation(StoredConversation):
         self.close()
 
     def _alike(self) -> "Conversation":
-        return self._made_alike(self.workspace, settings=self.settings)
+        secrets = self._core.secrets.registry.sources
+        return self._made_alike(self.workspace, settings=self.settings, secrets=secrets)
+
+    def _warn_of_secrets(self) -> None:
+        for remark in self._core.secrets.remarks:
+            warnings.warn(remark, SecretWarning, stacklevel=3)
 
     async def _close(self) -> None:
         await self._core.close()

@@ -6,7 +6,7 @@ threads. The store, the model and the tools belong to the conversation and are c
 
 import asyncio
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import cached_property
@@ -23,6 +23,7 @@ from oh_kernel.conversation.confirmation import Approver, Decision, Gate, Unatte
 from oh_kernel.conversation.guards import guards_of_steps
 from oh_kernel.conversation.hooks import Hooks, HooksInRun
 from oh_kernel.conversation.limits import Limits
+from oh_kernel.conversation.known_secrets import KnownSecrets
 from oh_kernel.conversation.log import ConversationLog
 from oh_kernel.conversation.models import Models, settings_of_models
 from oh_kernel.conversation.recovery import answer_open_calls
@@ -42,6 +43,7 @@ from oh_kernel.events import (
 )
 from oh_kernel.llm.base import LLM
 from oh_kernel.security.policies import ConfirmationPolicy, policy_named
+from oh_kernel.security.secret_sources import SecretValue
 from oh_kernel.security.secrets import SecretMask
 from oh_kernel.settings import Settings
 from oh_kernel.store import HEARTBEAT_S, EventStore, Lease
@@ -84,7 +86,14 @@ class Core:
         self.log.load()
         self.decisions: dict[str, Decision] = {}
         self._was_stored = bool(self.log.events)
-        self._resources = replace(resources, events=lambda: self.log.events)
+        self.secrets = KnownSecrets(self.log, self.mask)
+        self.secrets.restore()
+        self._resources = replace(
+            resources,
+            events=lambda: self.log.events,
+            secrets=self.secrets.registry,
+            mask=self.mask,
+        )
         self._choose_tools = choose_tools
         self._toolbox = Toolbox(choose_tools(settings), self.workspace, self._executor)
         self._policy = policy
@@ -304,6 +313,7 @@ class Core:
     async def begin_writing(self) -> None:
         """Become the writer of this conversation, and put right what a dead one left open."""
         async with self._becoming_writer:
+            self.secrets.require_all()
             if self._lease is None:
                 await self._become_writer()
 
@@ -312,8 +322,16 @@ class Core:
         self._lease = await asyncio.to_thread(self.store.lease, self.id, label=self._label or None)
         self._heartbeat = asyncio.ensure_future(self._beat(self._lease))
         self.log.load()  # another process may have written since
+        self.secrets.restore()
+        self.secrets.require_all()
         await answer_open_calls(self.log)
         await self._tell_of_tools()
+
+    async def update_secrets(self, secrets: Mapping[str, SecretValue | None]) -> None:
+        """Add, replace or (by None) forget secrets; the model is told at the next message."""
+        self.secrets.update(secrets)
+        if self._lease is not None:
+            await self.secrets.tell()
 
     async def _beat(self, lease: Lease) -> None:
         with suppress(StoreError):  # taken over meanwhile: the next append is told so
@@ -326,7 +344,11 @@ class Core:
         tools = [tool.__name__ for tool in self._toolbox.tools]
         prompts = [event for event in self.log.events if isinstance(event, SystemPromptEvent)]
         if not prompts or [tool.kind for tool in prompts[-1].tools] != tools:
-            await self.log.append(system_prompt_event(self._toolbox.tools, self.workspace))
+            notes = self.secrets.note
+            await self.log.append(
+                system_prompt_event(self._toolbox.tools, self.workspace, notes=notes)
+            )
+        await self.secrets.tell()
 
     def _executor(self, tool: type[Tool]) -> ToolExecutor[Any, Any]:
         resources = replace(self._resources, files=self.files)

@@ -57,6 +57,7 @@ class ConversationLog:
         self.id = conversation_id
         self._store = store
         self._mask = mask or SecretMask()
+        self.hides_secrets = False  # from the model, which may take the mask for text of a file
         self._streams = MaskedStreams(self._mask.stream)
         self._listeners: list[Listener] = []
         self._reset()
@@ -87,7 +88,9 @@ class ConversationLog:
 
         An event that ends a turn is on the disk, not only with the operating system, on return.
         """
-        event = self._mask.event(event)
+        masked = self._mask.event(event)
+        self.hides_secrets |= masked is not event
+        event = masked
         if event.timestamp < self._last_timestamp:  # the system's clock was set back
             event = event.model_copy(update={"timestamp": utc_now(self._last_timestamp)})
         await self._store.append_async(self.id, event, full_sync=ends_turn)

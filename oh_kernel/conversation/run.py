@@ -12,6 +12,7 @@ from oh_kernel.conversation.attendants import Attendant
 from oh_kernel.conversation.calls import CANCELLED_CALL, CallRunner, failure, rejection
 from oh_kernel.conversation.confirmation import (
     ANSWERED_BY_MESSAGE,
+    NEVER_ASKED,
     Approver,
     Decision,
     Gate,
@@ -29,11 +30,16 @@ from oh_kernel.events import (
     MessageEvent,
     PauseEvent,
 )
+from oh_kernel.security.secrets import HIDDEN
 from oh_kernel.tools.files import Files
 
 HOLDS_SECRET = (
     "Not run: the call holds a secret value, which is kept out of the log. Have the program read "
     "it from where it is stored instead."
+)
+HOLDS_MASK = (
+    f"Not run: {HIDDEN} stands for a secret in what you are shown; in files and programs there is "
+    "something else. Leave that place as it is and edit around it, or name the secret's variable."
 )
 
 
@@ -151,6 +157,8 @@ class Run:
         """What the log does not hold must not be run, and what it holds instead makes no sense."""
         if kept.action != call.action:
             await self._log.append(failure(kept, HOLDS_SECRET))
+        elif self._log.hides_secrets and _holds_mask(kept):
+            await self._log.append(failure(kept, HOLDS_MASK))
 
     async def _asked(self, questions: list[Question]) -> bool:
         """Have a person decide; False when the run ends here and waits for one."""
@@ -203,3 +211,10 @@ class Run:
     def _user_spoke_since(self, position: int) -> bool:
         later = self._log.events[position:]
         return any(isinstance(e, MessageEvent) and e.source == "user" for e in later)
+
+
+def _holds_mask(call: ActionEvent) -> bool:
+    """Whether a mask would be carried out as if it were text; words to a person may hold one."""
+    if call.action is None or call.tool_name in NEVER_ASKED:
+        return False
+    return HIDDEN in call.action.to_json()
