@@ -58,6 +58,7 @@ COMMANDS = (
         r"(?:[A-Za-z][\w-]*(?:\s*=\s*.*)?)?",
     ),
     Command("login", "[PROVIDER]", "ask for a provider's key and store it", r"(?:[a-z][a-z-]*)?"),
+    Command("trust", "", "have the hooks that this folder brings run, as they are now"),
     Command("review", "[N]", "open the edits of the last turn, or of turn N, again", NUMBER),
     Command("fork", "[N]", "go on in a copy that ends with turn N, or with the last", NUMBER),
     Command("btw", "QUESTION?", "ask beside the task: nothing is run or kept", r"(?:\S.*\?)?"),

@@ -54,6 +54,8 @@ class NotebookSession(Protocol):
 
     def tools(self) -> object: ...
 
+    def trust(self) -> object: ...
+
     async def review(self, n: int | None) -> object: ...
 
     async def manage(self, command: str, argument: str) -> object: ...
@@ -116,6 +118,8 @@ async def _command(request: Do, session: NotebookSession, shell: Any) -> object:
             return session.cost()
         case "tools":
             return session.tools()
+        case "trust":
+            return session.trust()
         case "config":
             return _config(request, session, shell)
         case "login":

@@ -28,6 +28,7 @@ from oh_kernel.kernel.turn_view import FrontEnd, Review, TurnView, changed_files
 from oh_kernel.kernel.variables import summary
 from oh_kernel.kernel.whole import carry_out
 from oh_kernel.loop import run_on_main
+from oh_kernel.security.hooks.trust import trust_hooks
 from oh_kernel.sessions.namespace import Namespace
 from oh_kernel.settings import Settings, load_settings
 from oh_kernel.store import EventStore
@@ -219,6 +220,13 @@ class NotebookSession:
             {"tool": tool.name, "what it does": tool.prose.partition("\n")[0]}
             for tool in tools_named(self.settings.tools, self.settings.model)
         ]
+
+    def trust(self) -> str:
+        """Trust the hooks of the folder. Not while the agent runs: its code could ask for it."""
+        if self._conversation is not None:
+            self._conversation.check_at_rest()
+        workspace = Path(self.settings.workspace or Path.cwd()).resolve()
+        return trust_hooks(workspace, self.settings.config_folder)
 
     async def review(self, n: int | None) -> str | None:
         """Open the edits of turn `n` (by default of the last that has any) for decisions again."""

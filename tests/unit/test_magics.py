@@ -56,6 +56,9 @@ class WrittenDown:
     def tools(self) -> object:
         return self._note("tools")
 
+    def trust(self) -> object:
+        return self._note("trust")
+
     async def review(self, n: int | None) -> object:
         return self._note("review", n)
 
@@ -100,6 +103,7 @@ def run(coroutine: Any) -> Any:
         ('history "3"', ("history", 20, '"3"')),
         ("cost", ("cost",)),
         ("tools", ("tools",)),
+        ("trust", ("trust",)),
         ("review", ("review", None)),
         ("review 2", ("review", 2)),
         ("fork 2", ("manage", "fork", "2")),
