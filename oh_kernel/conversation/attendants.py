@@ -20,6 +20,10 @@ class Attendant:
         """Before the model is asked; a status ends the run with it."""
         return None
 
+    async def judged(self, event: Event) -> Event:
+        """Before what a reply means is stored: the same, perhaps with a judgement on it."""
+        return event
+
     async def result_of(self, call: ActionEvent) -> ToolResultEvent | None:
         """Before a person is asked about `call`: a result, in place of carrying it out."""
         return None

@@ -20,7 +20,7 @@ from oh_kernel.conversation.attendants import Attendant
 from oh_kernel.conversation.calls import rejection
 from oh_kernel.conversation.condensing import Condensing
 from oh_kernel.conversation.confirmation import Approver, Decision, Gate, Unattended
-from oh_kernel.conversation.guards import guards_of_steps
+from oh_kernel.conversation.guards import guards_of_steps, judges_of_ends
 from oh_kernel.conversation.hooks import Hooks, HooksInRun
 from oh_kernel.conversation.limits import Limits
 from oh_kernel.conversation.known_secrets import KnownSecrets
@@ -227,6 +227,7 @@ class Core:
             *guards_of_steps(self.log, self.settings, self._limits, tools),
             HooksInRun(self.hooks),
             self.condensing,
+            *judges_of_ends(self.log, self.settings, self.aside, self.workspace),
         ]
 
     async def condense(self) -> None:

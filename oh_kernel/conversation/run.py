@@ -5,6 +5,7 @@ step is stored before the next begins; whatever ends the run, every call has a r
 """
 
 from collections.abc import Sequence
+from contextlib import suppress
 
 from oh_kernel.agents.codeact import CodeActAgent
 from oh_kernel.conversation.asking import Asker
@@ -26,6 +27,7 @@ from oh_kernel.errors import OpenHandsError
 from oh_kernel.events import (
     ActionEvent,
     ConversationErrorEvent,
+    Event,
     Message,
     MessageEvent,
     PauseEvent,
@@ -130,7 +132,8 @@ class Run:
     async def _step(self) -> Status | None:
         """One model call with the tool calls it asks for; the status when it ends the turn."""
         completion = await self._model.ask()
-        events = self._agent.events(completion, self._log.unique_call_id)
+        meant = self._agent.events(completion, self._log.unique_call_id)
+        events = [await self._judged(event) for event in meant]
         stored = [await self._log.append(event) for event in events]
         for event, kept in zip(events, stored, strict=True):
             if isinstance(event, ActionEvent) and isinstance(kept, ActionEvent):
@@ -144,6 +147,13 @@ class Run:
             return Status.WAITING_FOR_CONFIRMATION
         finished = await self._calls.carry_out(self._log.open_calls)
         return Status.FINISHED if finished else None
+
+    async def _judged(self, event: Event) -> Event:
+        """`event` as it is to be stored; when stopped meanwhile, without a judgement."""
+        with suppress(Stopped):
+            for attendant in self._attendants:
+                event = await self.stop.reaching(attendant.judged(event))
+        return event
 
     async def _have_answered(self, calls: Sequence[ActionEvent]) -> None:
         """Let the attendants give results of their own, the first that has one."""

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import PurePath
 from typing import Any, Literal
 
+from oh_kernel.conversation.limits import MORE_MONEY, MORE_TOKENS
 from oh_kernel.conversation.metrics import Metrics
 from oh_kernel.conversation.state import Status, recorded_status
 from oh_kernel.events import (
@@ -30,6 +31,8 @@ from oh_kernel.views.escape import one_line
 # What a person can do about an error whose text is fixed by the API.
 _REMEDIES = {
     "MaxIterationsReached": "Send a message to go on, or allow more with max_steps.",
+    "MaxBudgetReached": MORE_MONEY,
+    "MaxTokensReached": MORE_TOKENS,
 }
 
 
@@ -41,6 +44,10 @@ _OBJECTIONS = {
     "SessionStart": "objects, in vain",
     "SessionEnd": "objects, in vain",
 }
+_STUCK = (
+    "The agent went in circles and was stopped. Send a message to go on; stuck_detection=no turns "
+    "the watch off."
+)
 
 
 @dataclass(frozen=True)
@@ -115,6 +122,8 @@ class Turn:
         """Take in the next event of the log."""
         self.metrics = self.metrics.plus(event)
         self.status = recorded_status(event) or self.status
+        if recorded_status(event) is Status.STUCK:
+            self.blocks.append(Notice(_STUCK, is_error=True))
         match event:
             case MessageEvent():
                 self._add_message(event)
@@ -126,8 +135,8 @@ class Turn:
                 self._mark_interrupted()
                 self.blocks.append(Notice("Stopped by you."))
             case ConversationErrorEvent():
-                remedy = _REMEDIES.get(event.code, "")
-                text = f"{event.detail or event.code} {remedy}".rstrip()
+                text, remedy = event.detail or event.code, _REMEDIES.get(event.code, "")
+                text = text if remedy in text else f"{text} {remedy}"
                 self.blocks.append(Notice(text, is_error=True))
             case Condensation():
                 count = len(event.forgotten_event_ids)
@@ -152,10 +161,13 @@ class Turn:
         if event.source == "user":
             if self.show_prompt or self.blocks:
                 self.blocks.append(Saying("user", text))
+        elif event.source == "environment" and text:
+            self.blocks.append(Notice(f"The agent is told: {_unbracketed(text)}"))
         elif text:
             self._replies += event.source == "agent"
             self._add_reasoning(event.llm_message.reasoning_content, ())
-            self.blocks.append(Saying("answer" if event.source == "agent" else "agent", text))
+            self.blocks.append(Saying("answer", text))
+            self._add_judgement(event)
 
     def _add_action(self, event: ActionEvent) -> None:
         if event.llm_response_id != self._reply:
@@ -172,8 +184,13 @@ class Turn:
             if data := arguments.get("structured_output"):
                 self.blocks.append(Saying("agent", f"```json\n{_as_json(data)}\n```"))
             self.blocks.append(Saying("answer", str(arguments.get("message", ""))))
+            self._add_judgement(event)
         else:
             self.blocks.append(call_of(event))
+
+    def _add_judgement(self, event: MessageEvent | ActionEvent) -> None:
+        if result := event.critic_result:
+            self.blocks.append(Notice(f"Judged {result.score:.2f} of 1. {result.message or ''}"))
 
     def _add_reasoning(self, content: str | None, thinking: Sequence[str]) -> None:
         if text := (content or "\n\n".join(thinking)).strip():
@@ -236,6 +253,11 @@ def _told_of_hook(event: HookExecutionEvent) -> str:
         objection = _OBJECTIONS[event.hook_event_type].format(tool=event.tool_name)
         return f"{hook} {objection}: {event.reason}"
     return f"{hook}: {event.error}" if event.error else ""
+
+
+def _unbracketed(text: str) -> str:
+    """Without the brackets that tell a model that it is not the user who speaks."""
+    return text[1:-1] if text.startswith("[") and text.endswith("]") else text
 
 
 def _as_json(data: Any) -> str:
