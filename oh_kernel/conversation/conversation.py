@@ -18,6 +18,7 @@ from oh_kernel.conversation.metrics import Metrics
 from oh_kernel.conversation.remarks import remarks
 from oh_kernel.conversation.run import Run
 from oh_kernel.conversation.state import Status
+from oh_kernel.conversation.stats import ConversationStats
 from oh_kernel.conversation.stored import StoredConversation
 from oh_kernel.conversation.tool_choice import tool_choice
 from oh_kernel.conversation.turns import answer_of, structured_output_of, turns_of
@@ -143,6 +144,11 @@ class Conversation(StoredConversation):
     def metrics(self) -> Metrics:
         """Tokens and cost of all model calls so far."""
         return self._core.log.metrics
+
+    @property
+    def stats(self) -> ConversationStats:
+        """The same for each use of a model, in the shape of the agent-server API."""
+        return self._core.log.accounts.stats(self.settings.budget)
 
     @property
     def unknown_events(self) -> int:
