@@ -56,6 +56,21 @@ class UsageMetrics(_Shape):
     response_latencies: tuple[ResponseLatency, ...] = ()
     token_usages: tuple[TokenUsage, ...] = ()
 
+    @property
+    def sums(self) -> Metrics:
+        """The same as sums."""
+        tokens, calls = self.accumulated_token_usage, len(self.token_usages)
+        return Metrics(
+            calls=calls,
+            prompt_tokens=tokens.prompt_tokens,
+            completion_tokens=tokens.completion_tokens,
+            cache_read_tokens=tokens.cache_read_tokens,
+            cache_write_tokens=tokens.cache_write_tokens,
+            reasoning_tokens=tokens.reasoning_tokens,
+            cost_usd=self.accumulated_cost,
+            unpriced_calls=calls - len(self.costs),
+        )
+
     def snapshot(self) -> dict[str, Any]:
         """As an event of the API holds it."""
         return self.model_dump(exclude={"costs", "response_latencies", "token_usages"})

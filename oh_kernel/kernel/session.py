@@ -11,6 +11,7 @@ from oh_kernel.conversation.conversation import Conversation
 from oh_kernel.conversation.lookup import stored_conversation
 from oh_kernel.conversation.metrics import Metrics, metrics_of
 from oh_kernel.conversation.state import Status
+from oh_kernel.conversation.stats import ConversationStats
 from oh_kernel.conversation.toolbox import edits_of
 from oh_kernel.conversation.turns import answer_of, turns_of
 from oh_kernel.errors import OpenHandsError, SettingsError
@@ -203,16 +204,15 @@ class NotebookSession:
         return listed(store, limit)
 
     def cost(self) -> Table:
-        """Tokens and cost of this conversation."""
-        metrics = self._conversation.metrics if self._conversation else Metrics()
-        rows = [
-            ("model calls", metrics.calls),
-            ("tokens in", metrics.prompt_tokens),
-            ("of these from a cache", metrics.cache_read_tokens),
-            ("tokens out", metrics.completion_tokens),
-            ("price", metrics.cost_in_words),
-        ]
-        return Table(("this conversation", "so far"), rows)
+        """Tokens and cost of this conversation, a row for each use of a model."""
+        stats = self._conversation.stats if self._conversation else ConversationStats()
+        whole = self._conversation.metrics if self._conversation else Metrics()
+        used = stats.usage_to_metrics.items()
+        rows = [_cost_row(use, one.model_name, one.sums) for use, one in used]
+        if len(rows) != 1:
+            rows.append(_cost_row("all", "", whole))
+        headings = ("use", "model", "calls", "tokens in", "from a cache", "tokens out", "price")
+        return Table(headings, rows)
 
     def tools(self) -> list[dict[str, object]]:
         """The tools that the agent has, and what their descriptions say first."""
@@ -307,6 +307,11 @@ def turn_result(conversation: Conversation, events: Sequence[Event]) -> TurnResu
         cost_usd=metrics.cost_usd if priced else None,
         files_changed=changed_files(edits_of(events), conversation.workspace),
     )
+
+
+def _cost_row(use: str, model: str, of: Metrics) -> tuple[object, ...]:
+    tokens = (of.prompt_tokens, of.cache_read_tokens, of.completion_tokens)
+    return (use, model, of.calls, *tokens, of.cost_in_words)
 
 
 def _in_words(conversation: Conversation) -> str:
