@@ -42,6 +42,7 @@ from oh_kernel.events import (
     new_id,
 )
 from oh_kernel.llm.base import LLM
+from oh_kernel.logs import hide_in_logs
 from oh_kernel.security.policies import ConfirmationPolicy, policy_named
 from oh_kernel.security.secret_sources import SecretValue
 from oh_kernel.security.secrets import SecretMask
@@ -81,6 +82,7 @@ class Core:
         self.workspace = Path(settings.workspace or Path.cwd()).resolve()
         self.approver: Approver | None = None
         self.mask = SecretMask()
+        hide_in_logs(self.mask)
         self.store = store
         self.log = ConversationLog(store, conversation_id, self.mask)
         self.log.load()
