@@ -37,7 +37,7 @@ class CriticOfRun(Attendant):
         if not _is_answer(event):
             return event
         assert isinstance(event, ActionEvent | MessageEvent)
-        work = Work(self._log.events, event, self._workspace, self._ask)
+        work = Work(self._log.events_for_models, event, self._workspace, self._ask)
         try:
             self._result = await self._critic.judge(work)
         except (ModelError, LimitReached, ValueError) as error:  # work counts without a judgement

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from oh_kernel.conversation.aside import Aside
-from oh_kernel.conversation.attendants import Attendant
+from oh_kernel.conversation.attendants import Attendant, environment_message
 from oh_kernel.conversation.log import ConversationLog
 from oh_kernel.conversation.state import Status
 from oh_kernel.events import (
@@ -188,8 +188,7 @@ class Hooks:
 
     async def _tell(self, *texts: str) -> None:
         for text in texts:
-            message = Message.of("user", text)
-            await self._log.append(MessageEvent(source="environment", llm_message=message))
+            await self._log.append(environment_message(text))
 
     async def _ended_in_time(self) -> None:
         task = asyncio.ensure_future(self._heard("SessionEnd"))

@@ -138,6 +138,12 @@ class ConversationLog:
         return self._projection.blocked
 
     @property
+    def events_for_models(self) -> list[Event]:
+        """The log without those messages."""
+        blocked = self.blocked_messages
+        return [e for e in self.events if e.id not in blocked] if blocked else self.events
+
+    @property
     def view(self) -> Sequence[Event]:
         """The events that the model is shown, summaries among them."""
         return self._projection.view

@@ -26,7 +26,7 @@ async def generate_title(core: Core) -> str:
 
     When the model fails, the title is the beginning of that message.
     """
-    message = first_message(core.log.events)
+    message = first_message(core.log.events_for_models)
     if not message.strip():
         raise ConversationError(
             "There is nothing to name this conversation after yet.", remedy="Send a message first."

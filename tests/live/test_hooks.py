@@ -13,7 +13,7 @@ from typing import Any
 import psutil
 import pytest
 
-from oh_kernel.errors import SettingsError
+from oh_kernel.errors import ConversationError, SettingsError
 from oh_kernel.events import (
     HookExecutionEvent,
     Message,
@@ -22,7 +22,7 @@ from oh_kernel.events import (
     UserRejectObservation,
 )
 from oh_kernel.llm.scripted import Turn
-from oh_kernel.loop import run_blocking
+from oh_kernel.loop import run_blocking, spawn
 from oh_kernel.security.hooks.process import MAX_BYTES, Ended, run_command
 from oh_kernel.settings import Settings, load_settings
 from tests.conversations import Scripted, assert_each_call_answered_once, call, calls, say
@@ -270,6 +270,25 @@ def test_a_denied_message_is_stored_and_never_sent(place: Place, context: str) -
     with place.scripted(say("hello"), say("again"), conversation_id=session_id) as again:
         again.ask("And now?")
         assert "Smith" not in str(again.llm.requests)
+
+
+def test_a_title_is_not_made_of_a_denied_message(place: Place) -> None:
+    place.hooks(UserPromptSubmit="grep -q 'message.*Smith' && exit 2; exit 0")
+    with place.scripted(say("A title")) as it:
+        it.ask("Who is Smith?")
+        with pytest.raises(ConversationError, match="nothing to name"):
+            it.conversation.generate_title()
+        assert it.llm.requests == []
+
+
+def test_stopping_while_a_message_waits_for_a_hook_ends_the_hook(place: Place) -> None:
+    place.hooks(UserPromptSubmit="echo $$ > pid; sleep 600")
+    with place.scripted(say("hello")) as it:
+        sending = spawn(it.conversation.asend_message("hello"))
+        process = process_of(place.work / "pid")
+        sending.cancel()
+        wait_until(lambda: is_gone(process) and sending.done())
+        assert not [e for e in it.conversation.events if isinstance(e, MessageEvent)]
 
 
 def test_context_for_a_message_goes_with_it(place: Place) -> None:
