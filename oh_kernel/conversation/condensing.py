@@ -13,10 +13,12 @@ from oh_kernel.conversation.models import Models
 from oh_kernel.conversation.request_size import next_request_tokens
 from oh_kernel.conversation.state import Status
 from oh_kernel.errors import (
+    ContentPolicyRefused,
     ContextWindowExceeded,
     ConversationError,
     LimitReached,
     ModelError,
+    ModelGaveNoAnswer,
     ModelNotConfigured,
 )
 from oh_kernel.events import Condensation, CondensationRequest, Event
@@ -139,7 +141,7 @@ class Condensing(Attendant):
         return condensation
 
     async def _summed_up(self, events: Sequence[Event], room: int | None) -> tuple[str, str]:
-        """The model's summary and the id of its reply; "" when the record never fits."""
+        """The model's summary and the id of its reply; "" when it cannot or will not give one."""
         scale = _fitting_scale(events, room) if room else 1.0
         for _ in range(1 + MAX_SHORTENINGS):
             try:
@@ -147,6 +149,8 @@ class Condensing(Attendant):
                 return reply.message.text, reply.response_id
             except ContextWindowExceeded:
                 scale *= SCALE
+            except (ModelGaveNoAnswer, ContentPolicyRefused):
+                break
         return "", ""
 
     async def _limit(self) -> int | None:

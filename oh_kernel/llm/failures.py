@@ -25,13 +25,21 @@ MAX_MESSAGE_CHARS = 500
 _CONTEXT_CODES = {
     "context_length_exceeded",  # OpenAI and compatible ones
     "exceed_context_size_error",  # llama.cpp
+    "model_context_window_exceeded",  # Z.ai
     "model_max_prompt_tokens_exceeded",  # GitHub Models
     "request_too_large",  # Anthropic, by bytes
+    "string_above_max_length",  # OpenAI, one text
     "tokens_limit_reached",
 }
+# The wordings themselves stand in tests/unit/test_failures.py, each with its provider.
 _CONTEXT_WORDS = re.compile(
-    r"prompt (is )?too long|context (window|length|limit|size)|input is too long|too many tokens"
-    r"|input token count|input tokens exceeded|maximum prompt length|reduce the length",
+    r"prompt (is )?too long|prompt has \S+ tokens|prompt exceeds|maximum prompt length"
+    r"|context (window|length|limit|size)|maximum model length|context[ _]overflow"
+    r"|inputs? (is|are|was) too (long|large)|too many (input )?tokens|exceeded model token limit"
+    r"|input (token count|tokens? exceed|length and)|(range of )?input length should be"
+    r"|number of (input )?tokens.{0,40}exceed|exceeds the (limit of \d|maximum number of tokens)"
+    r"|`?inputs`? tokens|reduce the length|tokens to keep from the initial prompt"
+    r"|max_(new_)?tokens must be at least 1, got -",
     re.IGNORECASE,
 )
 _POLICY_CODES = {

@@ -20,7 +20,13 @@ from oh_kernel.errors import (
     ModelRequestRefused,
     OpenHandsError,
 )
-from oh_kernel.events import ActionEvent, ConversationErrorEvent, Event, MessageEvent
+from oh_kernel.events import (
+    ActionEvent,
+    Condensation,
+    ConversationErrorEvent,
+    Event,
+    MessageEvent,
+)
 from oh_kernel.llm.base import RetryNotice
 from oh_kernel.loop import run_blocking
 from tests.live.agent_kernel import asks, check_calls_answered, results_of, text_of
@@ -241,29 +247,92 @@ def test_LM_06_interrupt_during_the_wait(work: Path) -> None:
         assert ask(conversation, "again") == "finished"
 
 
+def thinks(thought: str) -> dict[str, Any]:
+    return asks(("think", {"thought": thought}))
+
+
+def condensations_of(conversation: Conversation) -> list[Condensation]:
+    return [e for e in conversation.events if isinstance(e, Condensation)]
+
+
 @pytest.mark.parametrize("model", [CHAT, ANTHROPIC])
 @pytest.mark.parametrize("message", OVERFLOWS)
-def test_LM_06_overflow_ends_in_one_clear_error(work: Path, message: str, model: str) -> None:
+def test_LM_06_overflow_worded(work: Path, message: str, model: str) -> None:
+    """One condensation, then success, at the first step of a conversation as after some."""
     failure = {"status": 400, "message": message, "type": "invalid_request_error"}
-    script: Script = [{"fail_for_ever": failure}]
+    script: Script = [{"content": "good", "fail": [failure]}]
     with ModelServer(script) as server, talking(work, server, model) as conversation:
+        assert ask(conversation) == "finished" and answer(conversation) == "good"
+        assert len(condensations_of(conversation)) == 1
+        assert len(server.requests) == 3  # too long, the summary, the answer
+        assert not errors_of(conversation)
+        assert "go" in json.dumps(server.requests[-1].json["messages"])
+        check_calls_answered(server.requests[-1].json["messages"])
+    # A request without replies is that for the summary; the history then holds one reply.
+    good = {"content": "good"}
+    late: Script = [[thinks("a"), {"content": "SUM"}], thinks("b"), {"fail": [failure], **good}]
+    with ModelServer(late) as server, talking(work, server, model) as conversation:
+        assert ask(conversation) == "finished"
+        [condensed] = condensations_of(conversation)
+        assert "SUM" in str(condensed.summary)
+        check_calls_answered(server.requests[-1].json["messages"])
+        assert ask(conversation, "again") == "finished"
+
+
+@pytest.mark.parametrize("model", [CHAT, ANTHROPIC])
+@pytest.mark.parametrize("steps", [0, 6])
+def test_LM_06_overflow_for_ever(work: Path, model: str, steps: int) -> None:
+    """At most 3 condensations, then an error event; a later message works."""
+    failure = {"status": 400, "message": OVERFLOWS[0], "type": "invalid_request_error"}
+    script: Script = [*(thinks(f"step {n}") for n in range(steps)), {"content": "ok"}]
+    with ModelServer(script) as server, talking(work, server, model) as conversation:
+        assert ask(conversation) == "finished"
+        server.script = [{"fail_for_ever": failure}] * 99
+        before = len(server.requests)
         with pytest.raises(ContextWindowExceeded):
-            ask(conversation)
+            ask(conversation, "more")
         [event] = errors_of(conversation)
-        assert event.code == "ContextWindowExceeded" and message in event.detail
-        assert len(server.requests) == 1  # no loop
-        server.script = [{"content": "good"}]
+        assert event.code == "ContextWindowExceeded" and OVERFLOWS[0] in event.detail
+        assert 1 <= len(condensations_of(conversation)) <= 3
+        assert len(server.requests) - before <= 3 * 7  # each summary is tried 6 times at most
+        assert str(conversation.status) == "error"
+        server.script = [{"content": "good"}] * 99
         assert ask(conversation, "again") == "finished"
         assert answer(conversation) == "good"
+        check_calls_answered(server.requests[-1].json["messages"])
+        assert "more" in json.dumps(server.requests[-1].json["messages"])
+
+
+def test_LM_06_overflow_without_a_condenser_ends_in_one_clear_error(work: Path) -> None:
+    script: Script = [{"fail_for_ever": {"status": 400, "message": OVERFLOWS[1]}}]
+    with ModelServer(script) as server, talking(work, server) as conversation:
+        settings = conversation.settings.with_("test", condenser="none")
+        run_blocking(conversation.use(settings))
+        check_failure(conversation, server, ContextWindowExceeded, OVERFLOWS[1])
+        assert len(server.requests) == 2
+
+
+class FailsAfterResult:
+    """Has every request fail once a call has its result. A listener."""
+
+    def __init__(self, server: ModelServer, failure: dict[str, Any]) -> None:
+        self._server = server
+        self._failure = failure
+
+    def event(self, event: Event) -> None:
+        if event.kind == "ObservationEvent":
+            self._server.script = [{"fail_for_ever": self._failure}] * 9
+
+    def delta(self, delta: Passing) -> None:
+        """Of no interest."""
 
 
 def test_LM_06_overflow_amid_a_turn_leaves_no_call_open(work: Path) -> None:
     failure = {"status": 400, "message": OVERFLOWS[0]}
-    script = [asks(("think", {"thought": "hm"})), {"fail_for_ever": failure}]
-    with ModelServer(script) as server, talking(work, server) as conversation:
+    with ModelServer([thinks("hm")]) as server, talking(work, server) as conversation:
+        conversation.subscribe(FailsAfterResult(server, failure))
         with pytest.raises(ContextWindowExceeded):
             ask(conversation)
-        assert len(server.requests) == 2
         assert [text_of(r) for r in results_of(list(conversation.events)).values()]
         server.script = [{"content": "good"}] * 3
         cid = conversation.id
