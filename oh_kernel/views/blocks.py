@@ -98,8 +98,18 @@ def _notice(notice: Notice) -> Rendered:
     text = printable(" ".join(notice.text.split()))
     shown = f"✗ {text}" if notice.is_error else text
     style = STATE_COLOURS["failed"] if notice.is_error else MUTED
-    html = f'<div role="note" style="{style};margin:4px 0">{escape(shown)}</div>'
+    line = escape(shown)
+    if notice.details:
+        line = _folded(line, _join(_REASONING.clip(notice.details)))
+    html = f'<div role="note" style="{style};margin:4px 0">{line}</div>'
     return Rendered(html=html, markdown=inert_markdown(shown), text=shown)
+
+
+def _folded(line: str, text: str) -> str:
+    return (
+        f'<details><summary style="cursor:pointer">{line}</summary>'
+        f'<div style="{QUOTE};white-space:pre-wrap">{escape(text)}</div></details>'
+    )
 
 
 def _call(call: Call, limits: Limits, *, open_edits: bool) -> Rendered:

@@ -64,6 +64,8 @@ class Notice:
 
     text: str
     is_error: bool = False
+    details: str = ""
+    """Folded away, where there is a fold."""
 
 
 Block = Saying | Notice | Call
@@ -139,8 +141,7 @@ class Turn:
                 text = text if remedy in text else f"{text} {remedy}"
                 self.blocks.append(Notice(text, is_error=True))
             case Condensation():
-                count = len(event.forgotten_event_ids)
-                self.blocks.append(Notice(f"{count} earlier events were summarised for the model."))
+                self.blocks.append(_told_of_condensation(event))
             case HookExecutionEvent():
                 if text := _told_of_hook(event):
                     self.blocks.append(Notice(text))
@@ -262,3 +263,10 @@ def _unbracketed(text: str) -> str:
 
 def _as_json(data: Any) -> str:
     return json.dumps(data, indent=2, ensure_ascii=False)
+
+
+def _told_of_condensation(event: Condensation) -> Notice:
+    count = len(event.forgotten_event_ids)
+    what = "1 earlier event was" if count == 1 else f"{count} earlier events were"
+    how = "left out" if event.summary is None else "summed up"
+    return Notice(f"{what} {how} for the model; the log keeps them.", details=event.summary or "")

@@ -12,6 +12,7 @@ import pytest
 from oh_kernel.conversation.calls import STOPPED_CALL
 from oh_kernel.conversation.state import Status, status_event
 from oh_kernel.events import (
+    Condensation,
     ConversationErrorEvent,
     Event,
     LLMCompletionLogEvent,
@@ -194,3 +195,15 @@ def test_later_messages_of_the_user_are_shown_and_the_first_is_not() -> None:
     text = render_turn([user("first"), answer("a"), user("second"), answer("b")]).text
     assert "first" not in text
     assert re.findall(r"^(?:a|You: second|b)$", text, re.M) == ["a", "You: second", "b"]
+
+
+def test_condensation_is_one_line_with_the_summary_in_a_fold() -> None:
+    condensed = Condensation(
+        forgotten_event_ids=["a", "b"], summary="GOAL: <b>mean</b>", llm_response_id="r"
+    )
+    shown = render_turn([user("go"), condensed, answer("done")], show_prompt=True)
+    line = "2 earlier events were summed up for the model; the log keeps them."
+    assert line in shown.text.splitlines() and line in shown.markdown
+    assert "GOAL" not in shown.text
+    assert f'<summary style="cursor:pointer">{line}</summary>' in shown.html
+    assert "GOAL: &lt;b&gt;mean&lt;/b&gt;" in shown.html
