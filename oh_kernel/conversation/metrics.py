@@ -19,15 +19,22 @@ class ModelCall:
     response_id: str = ""
     latency_s: float = 0.0
 
+    @property
+    def is_step(self) -> bool:
+        """Whether the agent was asked what to do next, and not a model something beside that."""
+        return self.use in ("agent", "default")
+
 
 @dataclass(frozen=True)
 class Metrics:
     """Sums over model calls. Tokens as the provider counted them; `cost_usd` in US dollars.
 
-    `unpriced_calls` counts the calls of models whose price is unknown; they are not in the cost.
+    `steps` counts the calls that were steps of the agent. `unpriced_calls` counts the calls of
+    models whose price is unknown; they are not in the cost.
     """
 
     calls: int = 0
+    steps: int = 0
     prompt_tokens: int = 0
     completion_tokens: int = 0
     cache_read_tokens: int = 0
@@ -60,6 +67,7 @@ class Metrics:
         return replace(
             self,
             calls=self.calls + 1,
+            steps=self.steps + call.is_step,
             prompt_tokens=self.prompt_tokens + usage.prompt_tokens,
             completion_tokens=self.completion_tokens + usage.completion_tokens,
             cache_read_tokens=self.cache_read_tokens + usage.cache_read_tokens,

@@ -18,7 +18,6 @@ from oh_kernel.errors import OpenHandsError, SettingsError
 from oh_kernel.events import (
     ConversationErrorEvent,
     Event,
-    LLMCompletionLogEvent,
     MessageEvent,
     ObservationEvent,
 )
@@ -302,7 +301,7 @@ def turn_result(conversation: Conversation, events: Sequence[Event]) -> TurnResu
         status=str(conversation.status),
         answer=answer_of(events),
         conversation_id=conversation.id,
-        steps=sum(isinstance(event, LLMCompletionLogEvent) for event in events),
+        steps=metrics.steps,
         tokens=metrics.tokens,
         cost_usd=metrics.cost_usd if priced else None,
         files_changed=changed_files(edits_of(events), conversation.workspace),

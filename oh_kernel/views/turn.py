@@ -103,7 +103,7 @@ class Turn:
     @property
     def steps(self) -> int:
         """Model calls; a log of another product may not record them, but shows their replies."""
-        return max(self.metrics.calls, self._replies)
+        return max(self.metrics.steps, self._replies)
 
     @property
     def elapsed_s(self) -> float:

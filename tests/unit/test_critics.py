@@ -209,6 +209,7 @@ def test_a_model_judges_and_its_use_is_accounted_for(workspace: Path) -> None:
         assert one.conversation.answer == "second try"
         uses = one.conversation.stats.usage_to_metrics
         assert len(uses["critic"].token_usages) == 2
+        assert (one.conversation.metrics.calls, one.conversation.metrics.steps) == (4, 2)
         asked = one.llm.requests[1][0].text
         assert "<task>\nadd x\n</task>" in asked and "first try" in asked
 
