@@ -45,11 +45,13 @@ def _trait(option: Option) -> TraitType[Any, Any]:
     elif option.type is bool:
         trait = Bool(default, help=text)
     elif option.type is int:
-        trait = Int(default, min=option.minimum, allow_none=default is None, help=text)
+        trait = Int(default, min=option.minimum, help=text)
     elif option.type is float:
-        trait = Float(default, min=option.minimum, allow_none=default is None, help=text)
+        trait = Float(default, min=option.minimum, help=text)
     else:
         trait = Unicode(default, allow_none=True, help=text)
+    if default is None:
+        trait.allow_none = True
     return trait.tag(config=True)
 
 
