@@ -40,19 +40,21 @@ class CallRunner:
         self._files = files
         self._stop = stop
         self._attendants = attendants
+        self.stopped: ActionEvent | None = None
+        """The call that was running when a person stopped it all at once."""
 
     async def carry_out(self, calls: Sequence[ActionEvent]) -> bool:
         """Give each of `calls` its result; whether one of them finished the turn.
 
-        When a person stops it, the calls that are left are answered too, then `Stopped` rises.
+        When a person stops it at once, the calls that are left stay open and `Stopped` rises.
         """
         finished = False
         for call in calls:
-            if self._stop.is_now:
-                await self._log.append(failure(call, CANCELLED_CALL))
-                continue
+            self._stop.check_now()
             result = await self._log.append(await self._result(call))
-            with suppress(Stopped):  # the other calls still get their results
+            if self._stop.is_now:
+                self.stopped = call
+            with suppress(Stopped):  # the others are still heard
                 for attendant in self._attendants:
                     await self._stop.reaching(attendant.after_call(call, result))
             finished |= call.tool_name == "finish" and isinstance(result, ObservationEvent)

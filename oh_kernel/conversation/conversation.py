@@ -16,8 +16,7 @@ from oh_kernel.conversation.core import Core
 from oh_kernel.conversation.log import Listener
 from oh_kernel.conversation.metrics import Metrics
 from oh_kernel.conversation.remarks import remarks
-from oh_kernel.conversation.run import Run
-from oh_kernel.conversation.state import Status
+from oh_kernel.conversation.state import Status, Trigger
 from oh_kernel.conversation.stats import ConversationStats
 from oh_kernel.conversation.stored import StoredConversation
 from oh_kernel.conversation.tool_choice import tool_choice
@@ -157,11 +156,11 @@ class Conversation(StoredConversation):
 
     @property
     def remarks(self) -> tuple[str, ...]:
-        """What a person should know of it: events lost or not understood, hooks that do not run."""
-        loaded = len(self._core.log.events)
-        found = remarks(
-            self._core.store, self.id, loaded=loaded, unknown_events=self.unknown_events
-        )
+        """What a person should know of it: events lost or not understood, a turn that was cut,
+        hooks that do not run, secrets that cannot be hidden.
+        """
+        events = self._core.log.events
+        found = remarks(self._core.store, self.id, events, unknown_events=self.unknown_events)
         return (*found, *self._core.hooks.remarks, *self._core.secrets.remarks)
 
     @property
@@ -180,7 +179,7 @@ class Conversation(StoredConversation):
 
     @property
     def missing_secrets(self) -> tuple[str, ...]:
-        """The secrets whose values were not kept over a restart; to be given again, or None."""
+        """The secrets whose values are not here any more; to be given again, or forgotten."""
         return tuple(self._core.secrets.registry.missing)
 
     def update_secrets(self, secrets: Mapping[str, SecretValue | None]) -> None:
@@ -251,12 +250,14 @@ class Conversation(StoredConversation):
         await on_agent_loop(self._core.warm_up())
 
     def pause(self) -> None:
-        """Stop before the next step. Returns at once."""
-        self._tell_run(lambda run: run.stop.pause())
+        """Stop before the next step; a call of the model and what it asks for are ended first."""
+        self._stop(Trigger.PAUSE)
 
     def interrupt(self) -> None:
-        """Stop now: the model's stream is closed, the running tool is stopped. Returns at once."""
-        self._tell_run(lambda run: run.stop.interrupt())
+        """Stop now: the model's stream is closed, the running tool is stopped, a question that
+        waits is taken back. Does not wait until that is done.
+        """
+        self._stop(Trigger.INTERRUPT)
 
     def approve(self, call_ids: Sequence[str] | None = None) -> None:
         """Allow waiting calls, all unless named; `run` carries them out."""
@@ -309,12 +310,9 @@ class Conversation(StoredConversation):
         if self._own_store is not None:
             self._own_store.close()
 
-    def _tell_run(self, tell: Callable[[Run], None]) -> None:
-        """From a listener at once, so that no step begins in between; from elsewhere soon."""
-        if on_agent_thread():
-            self._core.tell_run(tell)
-        else:
-            spawn(self._told_run(tell))
-
-    async def _told_run(self, tell: Callable[[Run], None]) -> None:
-        self._core.tell_run(tell)
+    def _stop(self, trigger: Trigger) -> None:
+        """From a listener at once, so that no step begins in between."""
+        if not on_agent_thread():
+            run_blocking(self._core.stop(trigger))
+        elif not self._core.stop_run(trigger):
+            spawn(self._core.stop(trigger))

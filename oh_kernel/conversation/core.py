@@ -15,21 +15,22 @@ from typing import Any
 
 from oh_kernel.agents.codeact import CodeActAgent
 from oh_kernel.agents.prompt import system_prompt_event
+from oh_kernel.conversation.approvals import Approvals
 from oh_kernel.conversation.aside import Aside
 from oh_kernel.conversation.attendants import Attendant
-from oh_kernel.conversation.calls import rejection
 from oh_kernel.conversation.condensing import Condensing
 from oh_kernel.conversation.confirmation import Approver, Decision, Gate, Unattended
+from oh_kernel.conversation.cuts import cut_short
 from oh_kernel.conversation.guards import guards_of_steps, judges_of_ends
 from oh_kernel.conversation.hooks import Hooks, HooksInRun
-from oh_kernel.conversation.limits import Limits
 from oh_kernel.conversation.known_secrets import KnownSecrets
+from oh_kernel.conversation.limits import Limits
 from oh_kernel.conversation.log import ConversationLog
 from oh_kernel.conversation.models import Models, settings_of_models
 from oh_kernel.conversation.recovery import answer_open_calls
 from oh_kernel.conversation.run import Run
-from oh_kernel.conversation.state import Status
-from oh_kernel.conversation.stopping import STOP_GRACE_S
+from oh_kernel.conversation.state import Status, Trigger, next_status
+from oh_kernel.conversation.stopping import STOP_GRACE_S, Stop
 from oh_kernel.conversation.toolbox import Toolbox
 from oh_kernel.errors import ConversationError, StoreError
 from oh_kernel.events import (
@@ -37,6 +38,7 @@ from oh_kernel.events import (
     Message,
     MessageEvent,
     ObservationEvent,
+    PauseEvent,
     SystemPromptEvent,
     TextContent,
     new_id,
@@ -86,7 +88,7 @@ class Core:
         self.store = store
         self.log = ConversationLog(store, conversation_id, self.mask)
         self.log.load()
-        self.decisions: dict[str, Decision] = {}
+        self.approvals = Approvals(self.log)
         self._was_stored = bool(self.log.events)
         self.secrets = KnownSecrets(self.log, self.mask)
         self.secrets.restore()
@@ -115,16 +117,15 @@ class Core:
         self._lease: Lease | None = None
         self._heartbeat: asyncio.Task[None] | None = None
         self._becoming_writer = asyncio.Lock()
-        self._run: Run | None = None
+        self._changing = asyncio.Lock()  # held while a state of rest is left, from whatever side
+        self._stop: Stop | None = None  # of the run that goes on
         self._running: asyncio.Task[Status] | None = None
         self._hide_key()
 
     @property
     def waiting_calls(self) -> tuple[ActionEvent, ...]:
         """The calls that wait for a decision."""
-        if self.log.status is not Status.WAITING_FOR_CONFIRMATION:
-            return ()
-        return tuple(c for c in self.log.open_calls if c.tool_call_id not in self.decisions)
+        return tuple(self.approvals.undecided)
 
     @property
     def tools(self) -> tuple[type[Tool], ...]:
@@ -140,9 +141,14 @@ class Core:
             history=self.store.edits_of(self.id),
         )
 
+    @property
+    def is_running(self) -> bool:
+        """Whether a run goes on, also while it asks a person."""
+        return self._stop is not None
+
     def check_at_rest(self) -> None:
         """Raise ConversationError while the agent runs."""
-        if self._run is not None:
+        if self.is_running:
             raise ConversationError(
                 "The agent is already running in this conversation.",
                 remedy="Wait for it, or stop it with %openhands stop or the stop button.",
@@ -163,8 +169,7 @@ class Core:
         await self._begin_session()
         message_id = new_id()
         heard = await self.hooks.prompt(text, message_id)
-        if self.log.status in (Status.FINISHED, Status.STUCK):
-            await self.log.set_status(Status.IDLE)
+        await self.log.happen(Trigger.SEND)
         extended = [TextContent(text=part) for part in (*context, *heard.context) if part]
         if self._was_stored and not heard.blocked:
             extended.insert(0, TextContent(text=RESTARTED))
@@ -183,27 +188,37 @@ class Core:
 
     async def run(self) -> Status:
         """One run in a task of its own, which the cancellation of its caller only interrupts."""
-        await self._begin_session()
         self.check_at_rest()
+        stop = self._stop = Stop()
+        try:
+            await self._begin_session()
+            self._check_can_run()
+            self._running = asyncio.ensure_future(self._carried_out(self._new_run(stop)))
+            return await asyncio.shield(self._running)
+        except asyncio.CancelledError:
+            stop.interrupt()
+            if self._running is not None:
+                await asyncio.wait({self._running})
+            raise
+        finally:
+            self._stop = self._running = None
+
+    async def _carried_out(self, run: Run) -> Status:
+        try:
+            async with self._changing:
+                await run.begin()
+            return await run.to_its_end()
+        finally:
+            self.store.set_meta(self.id, status=str(self.log.status), model=self.models.name)
+
+    def _check_can_run(self) -> None:
+        next_status(self.log.status, Trigger.RUN)
         if not any(isinstance(event, MessageEvent) for event in self.log.events):
             raise ConversationError(
                 "There is nothing to answer yet.", remedy="Call send_message first."
             )
-        self._run = self._new_run()
-        self._running = asyncio.ensure_future(self._run())
-        try:
-            return await asyncio.shield(self._running)
-        except asyncio.CancelledError:
-            self._run.stop.interrupt()
-            await asyncio.wait({self._running})
-            raise
-        finally:
-            self._run = self._running = None
-            if self.log.status is not Status.WAITING_FOR_CONFIRMATION:
-                self.decisions.clear()
-            self.store.set_meta(self.id, status=str(self.log.status), model=self.models.name)
 
-    def _new_run(self) -> Run:
+    def _new_run(self, stop: Stop) -> Run:
         gate = Gate(
             self._policy or policy_named(self.settings.policy),
             unattended=self._unattended,
@@ -216,8 +231,9 @@ class Core:
             self._toolbox,
             gate,
             self.files,
+            self.approvals,
+            stop,
             approver=self.approver,
-            decisions=self.decisions,
             attendants=self._attendants(),
             max_steps=self.settings.max_steps,
         )
@@ -235,38 +251,44 @@ class Core:
     async def condense(self) -> None:
         """Condense the history now; while the agent runs, before its next step."""
         await self.begin_writing()
-        if self._run is None:
+        if not self.is_running:
             await self.condensing.condense_now()
         else:
             await self.condensing.request()
 
-    def tell_run(self, tell: Callable[[Run], None]) -> None:
-        """Pause or interrupt the run that goes on, if one does."""
-        if self._run is not None:
-            tell(self._run)
+    async def stop(self, trigger: Trigger) -> None:
+        """Pause or interrupt: the run that goes on, else the conversation at rest."""
+        if self.stop_run(trigger) or not self._leads_on(trigger):
+            return
+        await self.begin_writing()
+        async with self._changing:
+            if self.stop_run(trigger) or not self._leads_on(trigger):
+                return
+            if trigger is Trigger.PAUSE:
+                await self.log.append(PauseEvent())
+            else:
+                await cut_short(self.log)
+            await self.log.happen(trigger)
+        self.store.set_meta(self.id, status=str(self.log.status))
+
+    def stop_run(self, trigger: Trigger) -> bool:
+        """Pause or interrupt the run that goes on, at once; whether one does."""
+        if self._stop is None:
+            return False
+        if trigger is Trigger.PAUSE:
+            self._stop.pause()
+        else:
+            self._stop.interrupt()
+        return True
+
+    def _leads_on(self, trigger: Trigger) -> bool:
+        return next_status(self.log.status, trigger) is not self.log.status
 
     async def decide(self, decision: Decision, call_ids: Sequence[str] | None) -> None:
         """Take a person's decision about waiting calls, all unless named."""
         await self.begin_writing()
-        undecided = [call.tool_call_id for call in self.waiting_calls]
-        is_waiting = self.log.status is Status.WAITING_FOR_CONFIRMATION
-        # Those approved but not yet run, too: until then a person may think again.
-        open_calls = {c.tool_call_id: c for c in self.log.open_calls} if is_waiting else {}
-        chosen = list(undecided if call_ids is None else dict.fromkeys(call_ids))
-        for call_id in chosen:
-            if call_id not in open_calls:
-                raise ConversationError(
-                    f"No call {call_id!r} is waiting.",
-                    remedy=f"Waiting: {', '.join(open_calls) or 'none'}.",
-                )
-        for call_id in chosen:
-            if decision.approved:
-                self.decisions[call_id] = decision
-            else:
-                self.decisions.pop(call_id, None)
-                await self.log.append(rejection(open_calls[call_id], decision.reason))
-        if not self.log.open_calls and self.log.status is Status.WAITING_FOR_CONFIRMATION:
-            await self.log.set_status(Status.IDLE)
+        async with self._changing:
+            await self.approvals.take(decision, call_ids)
 
     async def revert(self, event_id: str, reason: str) -> str | None:
         """Take an edit back and tell the model; the reason why not, if it cannot be done."""
@@ -295,8 +317,8 @@ class Core:
 
     async def close(self) -> None:
         """Stop the run, then what it used: tools, the model's connections, the lease."""
-        if self._run is not None and self._running is not None:
-            self._run.stop.interrupt()
+        if self._stop is not None and self._running is not None:
+            self._stop.interrupt()
             await asyncio.wait({self._running}, timeout=STOP_GRACE_S)
         await self.hooks.close()
         if self._heartbeat is not None:

@@ -5,9 +5,11 @@ They are answered, never done again silently: the model is told what is known an
 
 from collections.abc import Sequence
 
+from oh_kernel.conversation.calls import failure
+from oh_kernel.conversation.cuts import cut_in_words
 from oh_kernel.conversation.log import ConversationLog
-from oh_kernel.conversation.state import Status
-from oh_kernel.events import ActionEvent, AgentErrorEvent, Event, ObservationEvent, ToolResultEvent
+from oh_kernel.conversation.state import Status, Trigger
+from oh_kernel.events import ActionEvent, Event, InterruptEvent, ObservationEvent, ToolResultEvent
 
 MAY_HAVE_RUN = (
     "Interrupted: the kernel died or was restarted while this call was running. It may have run "
@@ -17,20 +19,23 @@ NOT_STARTED = (
     "Interrupted: the kernel died or was restarted before this call was started. It was not run."
 )
 
+# For a person.
+WAS_RUNNING = "was running when the kernel died or was restarted"
+WAS_ASKED = "the kernel died or was restarted while the model was asked"
+
 
 async def answer_open_calls(log: ConversationLog) -> None:
     """Give each call without a result one, and leave the state of running."""
     if log.status is Status.WAITING_FOR_CONFIRMATION:
         return  # they were never started, and still wait for a person
-    may_have_run = True  # calls run in order, so only the first open one can have been started
-    for call in unanswered(log.events):
-        text = MAY_HAVE_RUN if may_have_run else NOT_STARTED
-        await log.append(
-            AgentErrorEvent(tool_name=call.tool_name, tool_call_id=call.tool_call_id, error=text)
-        )
-        may_have_run = False
+    calls = unanswered(log.events)
+    for position, call in enumerate(calls):
+        # Calls run in order, so only the first open one can have been started.
+        await log.append(failure(call, NOT_STARTED if position else MAY_HAVE_RUN))
     if log.status is Status.RUNNING:
-        await log.set_status(Status.PAUSED)
+        cut = cut_in_words(next(iter(calls), None), len(calls[1:]), how=WAS_RUNNING)
+        await log.append(InterruptEvent(source="environment", cut=cut or WAS_ASKED))
+        await log.happen(Trigger.DIE)
 
 
 def unanswered(events: Sequence[Event]) -> list[ActionEvent]:

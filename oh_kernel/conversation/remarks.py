@@ -1,18 +1,22 @@
-"""What should a person know of a loaded log: what is lost of it, what is not understood?"""
+"""What should a person know of a log: what is lost of it, not understood, or cut short?"""
 
+from collections.abc import Sequence
+
+from oh_kernel.conversation.cuts import last_cut
+from oh_kernel.events import Event
 from oh_kernel.store import EventStore
 
 
 def remarks(
-    store: EventStore, conversation_id: str, *, loaded: int, unknown_events: int
+    store: EventStore, conversation_id: str, events: Sequence[Event], *, unknown_events: int
 ) -> tuple[str, ...]:
-    """A sentence or two for each thing that is not as it was written; none when all is well.
+    """A sentence or two for each thing that is not as it should be; none when all is well.
 
-    `loaded` is how many events were read. Fewer than the store counts are told as lost too.
+    `events` are those that were read. Fewer than the store counts are told as lost too.
     """
     found = []
     info = store.conversation(conversation_id)
-    lost = 0 if info is None else info.events_lost + max(0, info.events - loaded)
+    lost = 0 if info is None else info.events_lost + max(0, info.events - len(events))
     if lost:
         found.append(
             f"{_events(lost)} of this conversation could not be read any more and were left out."
@@ -25,6 +29,8 @@ def remarks(
             f"{_events(unknown_events)} of this conversation {_are(unknown_events)} of a kind that "
             "this version does not know; kept as written."
         )
+    if cut := last_cut(events):
+        found.append(cut)
     return tuple(found)
 
 

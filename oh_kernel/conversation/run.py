@@ -8,19 +8,14 @@ from collections.abc import Sequence
 from contextlib import suppress
 
 from oh_kernel.agents.codeact import CodeActAgent
+from oh_kernel.conversation.approvals import Approvals
 from oh_kernel.conversation.asking import Asker
 from oh_kernel.conversation.attendants import Attendant
-from oh_kernel.conversation.calls import CANCELLED_CALL, CallRunner, failure, rejection
-from oh_kernel.conversation.confirmation import (
-    ANSWERED_BY_MESSAGE,
-    NEVER_ASKED,
-    Approver,
-    Decision,
-    Gate,
-    Question,
-)
+from oh_kernel.conversation.calls import CallRunner, failure, rejection
+from oh_kernel.conversation.confirmation import NEVER_ASKED, Approver, Gate, Question
+from oh_kernel.conversation.cuts import cut_short
 from oh_kernel.conversation.log import ConversationLog
-from oh_kernel.conversation.state import Status
+from oh_kernel.conversation.state import Status, Trigger
 from oh_kernel.conversation.stopping import Stop, Stopped
 from oh_kernel.conversation.toolbox import Toolbox
 from oh_kernel.errors import OpenHandsError
@@ -55,9 +50,10 @@ class Run:
         toolbox: Toolbox,
         gate: Gate,
         files: Files,
+        approvals: Approvals,
+        stop: Stop,
         *,
         approver: Approver | None = None,
-        decisions: dict[str, Decision] | None = None,
         attendants: Sequence[Attendant] = (),
         max_steps: int = 100,
     ) -> None:
@@ -66,21 +62,22 @@ class Run:
         self._toolbox = toolbox
         self._gate = gate
         self._approver = approver
-        self._decisions = decisions if decisions is not None else {}
+        self._approvals = approvals
         self._attendants = tuple(attendants)
         self._max_steps = max_steps
-        self.stop = Stop()
-        self._model = Asker(log, agent, self.stop, self._attendants)
-        self._calls = CallRunner(log, toolbox, files, self.stop, self._attendants)
+        self._stop = stop
+        self._model = Asker(log, agent, stop, self._attendants)
+        self._calls = CallRunner(log, toolbox, files, stop, self._attendants)
         self.steps = 0
 
-    async def __call__(self) -> Status:
+    async def begin(self) -> None:
+        """Become running, if anything is to be done."""
+        await self._log.happen(Trigger.GO_ON if await self._has_decisions() else Trigger.RUN)
+
+    async def to_its_end(self) -> Status:
         """Run to the end of the turn; returns how it ended. Errors are recorded, then raised."""
-        if self._log.status is Status.FINISHED:
-            return Status.FINISHED
-        if self._log.status is Status.WAITING_FOR_CONFIRMATION and not await self._settled():
-            return Status.WAITING_FOR_CONFIRMATION
-        await self._log.set_status(Status.RUNNING)
+        if self._log.status is not Status.RUNNING:
+            return self._log.status
         try:
             status = await self._steps()
         except Stopped:
@@ -92,14 +89,13 @@ class Run:
         return status
 
     async def _steps(self) -> Status:
-        seen = len(self._log.events)
         approved = self._log.open_calls  # of a reply that waited for a person
-        if await self._calls.carry_out(approved) and await self._ends(seen):
+        if await self._calls.carry_out(approved) and await self._ends(self._log.last_call):
             return Status.FINISHED
         while self.steps < self._max_steps:
-            self.stop.check_between_steps()
+            self._stop.check_between_steps()
             for attendant in self._attendants:
-                if (status := await self.stop.reaching(attendant.before_step())) is not None:
+                if (status := await self._stop.reaching(attendant.before_step())) is not None:
                     return status
             self.steps += 1
             seen = len(self._log.events)
@@ -119,10 +115,10 @@ class Run:
 
     async def _ends(self, seen: int) -> bool:
         """Whether a finished turn ends: not when the user spoke meanwhile or somebody objects."""
-        if self._user_spoke_since(seen):
+        if self._log.user_spoke_since(seen):
             return False
         for attendant in self._attendants:
-            reason = await self.stop.reaching(attendant.reason_to_go_on())
+            reason = await self._stop.reaching(attendant.reason_to_go_on())
             if reason is not None:
                 message = Message.of("user", reason)
                 await self._log.append(MessageEvent(source="environment", llm_message=message))
@@ -152,14 +148,14 @@ class Run:
         """`event` as it is to be stored; when stopped meanwhile, without a judgement."""
         with suppress(Stopped):
             for attendant in self._attendants:
-                event = await self.stop.reaching(attendant.judged(event))
+                event = await self._stop.reaching(attendant.judged(event))
         return event
 
     async def _have_answered(self, calls: Sequence[ActionEvent]) -> None:
         """Let the attendants give results of their own, the first that has one."""
         for call in calls:
             for attendant in self._attendants:
-                if result := await self.stop.reaching(attendant.result_of(call)):
+                if result := await self._stop.reaching(attendant.result_of(call)):
                     await self._log.append(result)
                     break
 
@@ -170,43 +166,32 @@ class Run:
         elif self._log.hides_secrets and _holds_mask(kept):
             await self._log.append(failure(kept, HOLDS_MASK))
 
+    async def _has_decisions(self) -> bool:
+        """Whether the run begins with calls that waited and are all decided."""
+        is_waiting = self._log.status is Status.WAITING_FOR_CONFIRMATION
+        return is_waiting and await self._approvals.settled()
+
     async def _asked(self, questions: list[Question]) -> bool:
-        """Have a person decide; False when the run ends here and waits for one."""
-        if self._approver is None and self._gate.unattended in ("wait", "fail"):
-            return False
-        if self._approver is None:
-            decisions: Sequence[Decision] = [self._gate.answer_for_nobody(q) for q in questions]
-        else:
+        """Have all questions decided; False when the run ends here and waits for a person."""
+        if self._approver is not None:
             with_previews = [self._toolbox.with_preview(question) for question in questions]
-            decisions = await self._decided(self._approver, with_previews)
-        for question, decision in zip(questions, decisions, strict=True):
+            await self._log.happen(Trigger.ASK)
+            await self._stop.reaching(self._approvals.ask(self._approver, with_previews))
+            await self._log.happen(Trigger.GO_ON)
+            return True
+        if self._gate.unattended in ("wait", "fail"):
+            return False
+        for question in questions:
+            decision = self._gate.answer_for_nobody(question)
             if not decision.approved:
                 await self._log.append(rejection(question.call, decision.reason))
         return True
 
-    async def _decided(self, approver: Approver, questions: list[Question]) -> Sequence[Decision]:
-        await self._log.set_status(Status.WAITING_FOR_CONFIRMATION)
-        decisions = await self.stop.reaching(approver.decide(questions))
-        await self._log.set_status(Status.RUNNING)
-        return decisions
-
-    async def _settled(self) -> bool:
-        """Whether every call that waited is decided; a message in its place is a refusal.
-
-        Whatever the policy would ask by now: what waited once is carried out after a yes only.
-        """
-        calls = self._log.open_calls
-        undecided = [call for call in calls if call.tool_call_id not in self._decisions]
-        if undecided and not self._user_spoke_since(self._log.position(calls[-1])):
-            return False
-        for call in undecided:
-            await self._log.append(rejection(call, ANSWERED_BY_MESSAGE))
-        return True
-
     async def _stopped(self) -> Status:
-        for call in self._log.open_calls:
-            await self._log.append(failure(call, CANCELLED_CALL))
-        await self._log.append(PauseEvent())
+        if self._stop.is_now:
+            await cut_short(self._log, self._calls.stopped)
+        else:
+            await self._log.append(PauseEvent())
         return Status.PAUSED
 
     async def _failed(self, error: Exception) -> None:
@@ -216,11 +201,7 @@ class Run:
         await self._log.append(
             ConversationErrorEvent(source="environment", code=type(error).__name__, detail=detail)
         )
-        await self._log.set_status(Status.ERROR)
-
-    def _user_spoke_since(self, position: int) -> bool:
-        later = self._log.events[position:]
-        return any(isinstance(e, MessageEvent) and e.source == "user" for e in later)
+        await self._log.happen(Trigger.FAIL)
 
 
 def _holds_mask(call: ActionEvent) -> bool:

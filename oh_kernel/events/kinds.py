@@ -167,6 +167,14 @@ class PauseEvent(Event):
     source: EventSource = "user"
 
 
+class InterruptEvent(Event):
+    """The agent was stopped at once: by a person, or as its process died (`environment`)."""
+
+    source: EventSource = "user"
+    cut: str | None = None
+    """What was cut, for a person, such as "terminal `pytest` was stopped"."""
+
+
 class TokenEvent(Event):
     """The token ids of one model call, for training."""
 

@@ -19,6 +19,7 @@ from oh_kernel.events import (
     ConversationErrorEvent,
     Event,
     HookExecutionEvent,
+    InterruptEvent,
     MessageEvent,
     PauseEvent,
     ThinkingBlock,
@@ -136,6 +137,8 @@ class Turn:
             case PauseEvent():
                 self._mark_interrupted()
                 self.blocks.append(Notice("Stopped by you."))
+            case InterruptEvent():
+                self._add_interrupt(event)
             case ConversationErrorEvent():
                 text, remedy = event.detail or event.code, _REMEDIES.get(event.code, "")
                 text = text if remedy in text else f"{text} {remedy}"
@@ -188,6 +191,13 @@ class Turn:
             self._add_judgement(event)
         else:
             self.blocks.append(call_of(event))
+
+    def _add_interrupt(self, event: InterruptEvent) -> None:
+        if event.source == "environment" and not self.blocks:
+            return  # it ended the turn before this one
+        self._mark_interrupted()
+        who = "Stopped by you" if event.source == "user" else "Cut off"
+        self.blocks.append(Notice(f"{who}: {event.cut}." if event.cut else f"{who}."))
 
     def _add_judgement(self, event: MessageEvent | ActionEvent) -> None:
         if result := event.critic_result:
