@@ -16,10 +16,8 @@ from pydantic import (
     ConfigDict,
     Field,
     GetJsonSchemaHandler,
-    ModelWrapValidatorHandler,
     PrivateAttr,
     ValidationError,
-    model_validator,
 )
 from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema, PydanticSerializationError
@@ -55,16 +53,19 @@ class Wire(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="allow")
 
-    @model_validator(mode="wrap")
     @classmethod
-    def _mend_lone_surrogates(cls, data: Any, handler: ModelWrapValidatorHandler[Self]) -> Self:
-        # Half a surrogate pair (a Latin-1 byte read with surrogateescape, a cut JSON escape) cannot
-        # be encoded as UTF-8 and would spoil every later request. Text is walked only on failure.
+    def model_validate(cls, obj: Any, **options: Any) -> Self:
+        """The model of `obj`, with half surrogate pairs in it made whole characters.
+
+        One of these (a Latin-1 byte read with surrogateescape, a cut JSON escape) cannot be encoded
+        as UTF-8 and would spoil every later request. Text is walked only on failure; a validator
+        for it would be called for each part of each event, which is half the time of reading one.
+        """
         try:
-            return handler(data)
+            return super().model_validate(obj, **options)
         except ValidationError as error:
             if any(e["type"] == "string_unicode" for e in error.errors(include_url=False)):
-                return handler(without_lone_surrogates(data))
+                return super().model_validate(without_lone_surrogates(obj), **options)
             raise
 
     def to_json(self) -> str:

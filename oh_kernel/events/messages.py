@@ -33,8 +33,9 @@ ERROR_HEADER = "[An error occurred during execution.]\n"
 class Projection:
     """The messages for a model, kept up to date event by event.
 
-    `view` holds the events they stand for. Adding an event costs the event, not the history; a
-    `Condensation` rebuilds once. Used on one thread.
+    `view` holds the events they stand for. Messages are made when they are asked for, of what is
+    new: an event costs the event, not the history, and one that is condensed before costs nothing.
+    A `Condensation` rebuilds once. Used on one thread.
     """
 
     def __init__(self, events: Iterable[Event] = ()) -> None:
@@ -51,10 +52,10 @@ class Projection:
         """Take the next event of the log."""
         match event:
             case ActionEvent() | ToolResultEvent() | SystemPromptEvent():
-                self._show(event)
+                self.view.append(event)
             case MessageEvent() | CondensationSummaryEvent():
                 if event.id not in self.blocked:
-                    self._show(event)
+                    self.view.append(event)
             case HookExecutionEvent(blocked=True, message_id=str(message_id)):
                 self.blocked.add(message_id)
             case Condensation():
@@ -64,24 +65,32 @@ class Projection:
 
     def messages(self) -> list[Message]:
         """What to send now. Calls that have no result yet are left out, and so is what follows."""
+        self._catch_up()
         system = [self._system] if self._system else []
         return [*system, *self._messages]
 
     @property
     def open_calls(self) -> list[ActionEvent]:
         """The calls of the last reply that have no result yet."""
-        return [call for call in self._batch if call.tool_call_id not in self._results]
+        self._catch_up()
+        return self._unanswered
 
     def _clear(self) -> None:
+        self._projected = 0  # events of the view
         self._system: Message | None = None
         self._messages: list[Message] = []
         self._batch: list[ActionEvent] = []  # of the last reply, until every call has its result
         self._results: dict[str, Message] = {}
         self._waiting: list[Event] = []  # said while calls of the batch are open
 
-    def _show(self, event: Event) -> None:
-        self.view.append(event)
-        self._project(event)
+    @property
+    def _unanswered(self) -> list[ActionEvent]:
+        return [call for call in self._batch if call.tool_call_id not in self._results]
+
+    def _catch_up(self) -> None:
+        new, self._projected = self.view[self._projected :], len(self.view)
+        for event in new:
+            self._project(event)
 
     def _project(self, event: Event) -> None:
         match event:
@@ -104,7 +113,7 @@ class Projection:
     def _add_result(self, result: ToolResultEvent) -> None:
         if any(call.tool_call_id == result.tool_call_id for call in self._batch):
             self._results.setdefault(result.tool_call_id, _result_message(result))
-        if self._batch and not self.open_calls:
+        if self._batch and not self._unanswered:
             self._close_batch()
 
     def _close_batch(self) -> None:
@@ -140,8 +149,6 @@ class Projection:
         self.view = [event for event in kept if event.id not in broken]
         self.condensation_requested = False
         self._clear()
-        for event in self.view:
-            self._project(event)
 
 
 def events_to_messages(events: Iterable[Event]) -> list[Message]:

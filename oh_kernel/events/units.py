@@ -45,16 +45,20 @@ def broken_calls(events: Sequence[Event], forgotten: Container[str]) -> set[str]
 
 def open_reply(events: Sequence[Event]) -> set[str]:
     """Ids of the calls, and of their results so far, of the last reply while one has no result."""
-    last = next((e for e in reversed(events) if isinstance(e, ActionEvent)), None)
-    if last is None:
+    reply: list[ActionEvent] = []
+    results: list[ToolResultEvent] = []
+    for event in reversed(events):
+        if isinstance(event, ToolResultEvent):
+            results.append(event)
+        elif isinstance(event, ActionEvent):
+            if reply and event.llm_response_id != reply[0].llm_response_id:
+                break
+            reply.append(event)
+    wanted = {call.tool_call_id for call in reply}
+    given = [result for result in results if result.tool_call_id in wanted]
+    if len({result.tool_call_id for result in given}) == len(wanted):
         return set()
-    reply = last.llm_response_id
-    batch = [e for e in events if isinstance(e, ActionEvent) and e.llm_response_id == reply]
-    call_ids = {call.tool_call_id for call in batch}
-    results = [e for e in events if isinstance(e, ToolResultEvent) and e.tool_call_id in call_ids]
-    if len({result.tool_call_id for result in results}) == len(call_ids):
-        return set()
-    return {event.id for event in (*batch, *results)}
+    return {event.id for event in (*reply, *given)}
 
 
 def _reach(events: Sequence[Event]) -> list[int]:
