@@ -15,12 +15,21 @@ from oh_kernel.conversation.metrics import Metrics
 from oh_kernel.conversation.passing import NativeOutput as NativeOutput
 from oh_kernel.conversation.passing import Passing as Passing
 from oh_kernel.conversation.passing import ToolOutput as ToolOutput
-from oh_kernel.conversation.state import Status, check_transition, recorded_status, status_event
+from oh_kernel.conversation.state import (
+    Status,
+    Trigger,
+    check_transition,
+    next_status,
+    recorded_approvals,
+    recorded_status,
+    status_event,
+)
 from oh_kernel.conversation.stats import Accounts
 from oh_kernel.events import (
     ActionEvent,
     Event,
     Message,
+    MessageEvent,
     ObservationEvent,
     UnknownAction,
     UnknownEvent,
@@ -50,7 +59,8 @@ class Listener(Protocol):
 class ConversationLog:
     """The events of one conversation, and what is computed from them as they come.
 
-    Owned by the agent thread; `events` may be copied from any.
+    Owned by the agent thread; `events` may be copied from any. `last_call` is the position of the
+    last call, counted from 0.
     """
 
     def __init__(
@@ -67,11 +77,13 @@ class ConversationLog:
     def _reset(self) -> None:
         self.events: list[Event] = []
         self.status = Status.IDLE
+        self.approved_calls: frozenset[str] = frozenset()
         self.metrics = Metrics()
         self.accounts = Accounts()
         self.unknown_events = 0
         self._projection = Projection()
         self._call_ids: set[str] = set()
+        self.last_call = self._last_user_message = -1
         self._last_timestamp = ""
 
     def load(self) -> None:
@@ -108,6 +120,10 @@ class ConversationLog:
             return
         check_transition(self.status, status)
         await self.append(status_event(status), ends_turn=status is not Status.RUNNING)
+
+    async def happen(self, trigger: Trigger) -> None:
+        """Record the state that `trigger` leads to; `ConversationError` if it cannot happen now."""
+        await self.set_status(next_status(self.status, trigger))
 
     def delta(self, delta: Passing) -> None:
         """Tell the listeners of something that is on its way, secrets masked."""
@@ -162,10 +178,9 @@ class ConversationLog:
         """The calls of the last reply that have no result."""
         return self._projection.open_calls
 
-    def position(self, event: Event) -> int:
-        """Where `event` stands, counted from 0; looked for from the end."""
-        ids = (e.id for e in reversed(self.events))
-        return len(self.events) - 1 - next(i for i, id_ in enumerate(ids) if id_ == event.id)
+    def user_spoke_since(self, position: int) -> bool:
+        """Whether the event at `position`, counted from 0, or a later one is the user's message."""
+        return self._last_user_message >= position
 
     def unique_call_id(self, wanted: str) -> str:
         """`wanted`, or something like it that no call of this conversation has used."""
@@ -178,8 +193,11 @@ class ConversationLog:
         return candidate
 
     def _take(self, event: Event) -> None:
+        self._note_position(event)
         self.events.append(event)
         self.status = recorded_status(event) or self.status
+        if (approved := recorded_approvals(event)) is not None:
+            self.approved_calls = approved
         self.metrics = self.metrics.plus(event)
         self.accounts.add(event, at_rest=self.status is not Status.RUNNING)
         self.unknown_events += _is_unknown(event)
@@ -187,6 +205,12 @@ class ConversationLog:
         self._last_timestamp = max(self._last_timestamp, event.timestamp)
         if isinstance(event, ActionEvent):
             self._call_ids.add(event.tool_call_id)
+
+    def _note_position(self, event: Event) -> None:
+        if isinstance(event, ActionEvent):
+            self.last_call = len(self.events)
+        elif isinstance(event, MessageEvent) and event.source == "user":
+            self._last_user_message = len(self.events)
 
     def _tell_of(self, shown: Iterable[Passing]) -> None:
         for passing in shown:
