@@ -21,6 +21,7 @@ from oh_kernel.events import (
 )
 from oh_kernel.events.messages import Projection
 from oh_kernel.llm.scripted import ScriptedLLM
+from oh_kernel.settings import load_settings
 from oh_kernel.store import EventStore
 from oh_kernel.tools.file_editor import FileEditorAction, FileEditorExecutor, FileEditorTool
 from oh_kernel.tools.finish import FinishTool
@@ -164,6 +165,8 @@ def run_agent(
         tools=(TerminalTool, FileEditorTool, ThinkTool, FinishTool),
         policy="never",
         max_steps=len(calls) + 5,
+        # The same call again and again is what is measured.
+        settings=load_settings().with_("run_agent", stuck_detection=False, condenser="none"),
     )
     conversation.send_message("go")
     ready = time.perf_counter()
