@@ -3,7 +3,7 @@
 import asyncio
 
 from oh_kernel.conversation.core import Core
-from oh_kernel.conversation.state import Status
+from oh_kernel.conversation.state import Trigger
 
 
 async def delete(core: Core) -> None:
@@ -14,6 +14,6 @@ async def delete(core: Core) -> None:
     """
     core.check_at_rest()
     await core.begin_writing()
-    await core.log.set_status(Status.DELETING)
+    await core.log.happen(Trigger.DELETE)
     await core.close()
     await asyncio.to_thread(core.store.delete, core.id)

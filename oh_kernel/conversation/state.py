@@ -117,12 +117,18 @@ def next_status(now: Status, trigger: Trigger) -> Status:
     """The state that `trigger` leads to; `ConversationError` if it cannot happen now."""
     then = TABLE[trigger].get(now)
     if then is None:
-        is_deleting = now is Status.DELETING
         raise ConversationError(
             f"The conversation is {_in_words(now)}: {trigger} is not possible.",
-            remedy="Begin another one." if is_deleting else _REMEDIES.get(trigger, ""),
+            remedy=_remedy(now, trigger),
         )
     return then
+
+
+def _remedy(now: Status, trigger: Trigger) -> str:
+    if now is Status.DELETING:
+        return "Delete it, or begin another one."
+    possible = ", ".join(other for other, row in TABLE.items() if now in row)
+    return _REMEDIES.get(trigger, f"Possible now: {possible}.")
 
 
 def check_transition(now: Status, then: Status) -> None:

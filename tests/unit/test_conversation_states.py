@@ -2,24 +2,39 @@
 
 from __future__ import annotations
 
+import asyncio
+import re
 import tempfile
+from collections.abc import Sequence
+from concurrent.futures import Future
 from pathlib import Path
 from typing import Any, ClassVar
 
+import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from oh_kernel.conversation.confirmation import Decision, Question
 from oh_kernel.conversation.conversation import Conversation
 from oh_kernel.conversation.log import Passing
 from oh_kernel.conversation.recovery import unanswered
-from oh_kernel.conversation.state import Status, check_transition, recorded_status
+from oh_kernel.conversation.state import (
+    TABLE,
+    Status,
+    Trigger,
+    check_transition,
+    next_status,
+    recorded_status,
+)
 from oh_kernel.errors import ConversationError, ModelRequestRefused, OpenHandsError
-from oh_kernel.events import Action, Event, Observation, ToolAnnotations
+from oh_kernel.events import Action, Event, MessageEvent, Observation, ToolAnnotations
 from oh_kernel.llm.scripted import ScriptedLLM, Turn
+from oh_kernel.loop import spawn
 from oh_kernel.store import EventStore
 from oh_kernel.tools.base import Tool, ToolContext, ToolExecutor
 from oh_kernel.tools.finish import FinishTool
 from tests.conversations import assert_each_call_answered_once, call, calls, say
+from tests.experiments import count
 
 
 class StateProbeAction(Action):
@@ -54,20 +69,23 @@ REPLIES: dict[str, Turn] = {
     "words": say("done"),
     "refusal": ModelRequestRefused("The model refuses."),
 }
-# What a person does at rest, and what a listener does when the n-th event of a run comes.
 AT_REST = (
     "ask",
     "ask",
-    "send",
+    "send_message",
     "run",
     "pause",
     "interrupt",
     "approve",
     "reject",
     "approve one",
+    "reject one",
+    "approve what is not there",
     "load again",
 )
-WHILE_RUNNING = ("pause", "interrupt", "nothing")
+WHILE_RUNNING = ("pause", "interrupt", "send", "run", "approve", "reject", "nothing")
+ANSWERS = ("nobody", "yes", "no", "yes from elsewhere", "no from elsewhere", "never")
+DEEDS_OF = {"approve": Trigger.APPROVE, "reject": Trigger.REJECT}
 
 
 class Meddler:
@@ -75,25 +93,63 @@ class Meddler:
 
     def __init__(self, conversation: Conversation, what: str, at: int) -> None:
         self._conversation, self._what, self._left = conversation, what, at
+        self.begun: list[Future[Any]] = []
+        self.sent = 0
 
     def event(self, event: Event) -> None:
         self._left -= 1
-        if self._left == 0 and self._what != "nothing":
-            getattr(self._conversation, self._what)()
+        if self._left == 0:
+            self._meddle()
+
+    def _meddle(self) -> None:
+        core = self._conversation._core
+        match self._what:
+            case "pause" | "interrupt":
+                getattr(self._conversation, self._what)()
+            case "send":
+                self.sent += 1
+                self.begun.append(spawn(core.send("and this", ())))
+            case "run":
+                self.begun.append(spawn(core.run()))
+            case "approve" | "reject":
+                yes = self._what == "approve"
+                self.begun.append(spawn(core.decide(Decision(approved=yes), None)))
 
     def delta(self, delta: Passing) -> None:
         """Of no interest."""
 
 
+class Answers:
+    """A person who is asked: here, elsewhere while this one is silent, or not at all."""
+
+    def __init__(self, conversation: Conversation, answer: str) -> None:
+        self._conversation, self._answer = conversation, answer
+
+    async def decide(self, questions: Sequence[Question]) -> Sequence[Decision]:
+        decision = Decision(approved=self._answer.startswith("yes"), reason="not now")
+        if self._answer in ("yes", "no"):
+            return [decision for _ in questions]
+        if self._answer == "never":
+            self._conversation.interrupt()
+        else:
+            await self._conversation._core.decide(decision, None)
+        await asyncio.Event().wait()
+        raise AssertionError("the question is taken back")
+
+
 class Person:
     """Somebody with a conversation, who closes it and opens it again as they like."""
 
-    def __init__(self, folder: Path, store: EventStore, llm: ScriptedLLM, policy: str) -> None:
+    def __init__(
+        self, folder: Path, store: EventStore, llm: ScriptedLLM, policy: str, answer: str
+    ) -> None:
         self._folder, self._store, self._llm, self._policy = folder, store, llm, policy
+        self._answer = answer
+        self.sent = 0
         self.conversation = self._open(None)
 
     def _open(self, conversation_id: str | None) -> Conversation:
-        return Conversation(
+        conversation = Conversation(
             self._folder,
             llm=self._llm,
             store=self._store,
@@ -102,69 +158,124 @@ class Person:
             tools=[StateProbeTool, FinishTool],
             max_steps=3,
         )
+        if self._answer != "nobody":
+            conversation.approver = Answers(conversation, self._answer)
+        return conversation
 
     def do(self, what: str, meddling: tuple[str, int]) -> None:
         conversation = self.conversation
         match what:
-            case "send":
-                conversation.send_message("hello")
-            case "run" | "ask":
-                if what == "ask":
-                    conversation.send_message("hello")
-                unsubscribe = conversation.subscribe(Meddler(conversation, *meddling))
-                try:
-                    conversation.run()
-                finally:
-                    unsubscribe()
-            case "approve one":
-                conversation.approve([c.tool_call_id for c in conversation.waiting_calls][:1])
+            case "send_message":
+                self._send()
+            case "ask":
+                self._send()
+                self._run(meddling)
+            case "run":
+                self._run(meddling)
+            case "approve one" | "reject one":
+                ids = [c.tool_call_id for c in conversation.waiting_calls][:1]
+                deed = what.partition(" ")[0]
+                conversation.approve(ids) if deed == "approve" else conversation.reject("no", ids)
+            case "approve what is not there":
+                conversation.approve(["nowhere"])
             case "load again":
+                before = [event.to_json() for event in conversation.events]
+                approved = conversation._core.log.approved_calls
                 conversation.close()
                 self.conversation = self._open(conversation.id)
+                assert [event.to_json() for event in self.conversation.events] == before
+                assert self.conversation._core.log.approved_calls == approved
             case _:
                 getattr(conversation, what)()
 
+    def _send(self) -> None:
+        self.conversation.send_message("hello")
+        self.sent += 1
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+    def _run(self, meddling: tuple[str, int]) -> None:
+        meddler = Meddler(self.conversation, *meddling)
+        unsubscribe = self.conversation.subscribe(meddler)
+        try:
+            self.conversation.run()
+        finally:
+            unsubscribe()
+            self.sent += meddler.sent
+            for future in meddler.begun:
+                _settled(future)
+
+
+def _settled(future: Future[Any]) -> None:
+    """What was done meanwhile is done, or was refused; nothing else may come of it."""
+    try:
+        future.result(timeout=30)
+    except ConversationError as refusal:
+        assert refusal.remedy
+    except ModelRequestRefused:
+        pass
+
+
+@settings(
+    max_examples=count(80, long=2_000),
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow],
+)
 @given(
     replies=st.lists(st.sampled_from(sorted(REPLIES)), min_size=4, max_size=12),
     steps=st.lists(
         st.tuples(st.sampled_from(AT_REST), st.sampled_from(WHILE_RUNNING), st.integers(1, 12)),
         max_size=14,
     ),
-    policy=st.sampled_from(["always", "never"]),
+    policy=st.sampled_from(["always", "always", "never"]),
+    answer=st.sampled_from(ANSWERS),
 )
 def test_any_sequence_follows_the_table(
-    replies: list[str], steps: list[tuple[str, str, int]], policy: str
+    replies: list[str], steps: list[tuple[str, str, int]], policy: str, answer: str
 ) -> None:
     llm = ScriptedLLM([REPLIES[name] for name in replies])
     with (
         tempfile.TemporaryDirectory() as folder,
         EventStore.open(Path(folder) / "events.sqlite") as store,
     ):
-        person = Person(Path(folder), store, llm, policy)
+        person = Person(Path(folder), store, llm, policy, answer)
         for what, meddling, at in steps:
             before = person.conversation.status
             try:
                 person.do(what, (meddling, at))
             except OpenHandsError as error:
-                _check_refusal(error, before, person.conversation)
-            _check_at_rest(person.conversation)
+                _check_refusal(error, what, before, person.conversation)
+            else:
+                _check_row(what, before, person.conversation.status)
+            _check_at_rest(person)
         person.conversation.close()
     for request in llm.requests:
         assert_each_call_answered_once(request)
 
 
-def _check_refusal(error: OpenHandsError, before: Status, conversation: Conversation) -> None:
+def _check_row(what: str, before: Status, now: Status) -> None:
+    """What was not refused is in the table, and led where the table says."""
+    if what in ("ask", "run", "load again", "send_message"):
+        return  # where a run ends is the model's to say
+    trigger = Trigger(what.partition(" ")[0])
+    allowed = {TABLE[trigger].get(before)}
+    if trigger is Trigger.REJECT:
+        allowed.add(TABLE[Trigger.REJECT_LAST].get(before))
+    assert now in allowed
+
+
+def _check_refusal(
+    error: OpenHandsError, what: str, before: Status, conversation: Conversation
+) -> None:
     """What cannot be done says so and leaves the state alone; a model's failure is recorded."""
     if isinstance(error, ConversationError):
-        assert conversation.status is before
         assert error.remedy
+        assert conversation.status is before
     else:
-        assert conversation.status is Status.ERROR
+        assert what in ("ask", "run")
+        assert conversation.status in (Status.ERROR, Status.IDLE)  # a message may have come since
 
 
-def _check_at_rest(conversation: Conversation) -> None:
+def _check_at_rest(person: Person) -> None:
+    conversation = person.conversation
     now = Status.IDLE
     for event in conversation.events:
         if (then := recorded_status(event)) is not None:
@@ -176,3 +287,48 @@ def _check_at_rest(conversation: Conversation) -> None:
         assert open_calls
     else:
         assert not open_calls
+    said = [e for e in conversation.events if isinstance(e, MessageEvent) and e.source == "user"]
+    assert len(said) == person.sent
+    times = [event.timestamp for event in conversation.events]
+    assert times == sorted(times)
+
+
+@pytest.mark.parametrize("trigger", Trigger)
+@pytest.mark.parametrize("status", Status)
+def test_what_is_not_in_the_table_is_refused_with_state_deed_and_remedy(
+    status: Status, trigger: Trigger
+) -> None:
+    if status in TABLE[trigger]:
+        assert next_status(status, trigger) is TABLE[trigger][status]
+        return
+    with pytest.raises(ConversationError) as refusal:
+        next_status(status, trigger)
+    assert str(trigger) in refusal.value.message
+    assert refusal.value.remedy
+
+
+def test_the_documented_table_is_the_one_in_code() -> None:
+    page = (Path(__file__).parents[2] / "docs/architecture.md").read_text("utf-8")
+    assert _table_of(page) == {
+        (trigger.value, before.value): after.value
+        for trigger, row in TABLE.items()
+        for before, after in row.items()
+    }
+
+
+def _table_of(page: str) -> dict[tuple[str, str], str]:
+    rows = [line for line in page.splitlines() if line.startswith("|")]
+    cells = [[cell.strip() for cell in re.split(r"(?<!\\)\|", row)[1:-1]] for row in rows]
+    start = next(at for at, row in enumerate(cells) if row[0] == "what happens")
+    statuses = cells[start][1:]
+    found = {}
+    for row in cells[start + 2 :]:
+        if len(row) != len(statuses) + 1:
+            break
+        for before, after in zip(statuses, row[1:], strict=True):
+            if after:
+                found[row[0].strip("`"), _STATUS.get(before, before)] = _STATUS.get(after, after)
+    return found
+
+
+_STATUS = {"waiting": "waiting_for_confirmation"}
