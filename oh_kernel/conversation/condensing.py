@@ -3,6 +3,7 @@
 import asyncio
 import logging
 from collections.abc import Callable, Sequence
+from functools import lru_cache
 
 from oh_kernel.agents.condenser import PRESET, Forgetting, Sizes, Trigger, everything, forgetting
 from oh_kernel.agents.summary import SCALE, summary_request, summary_text
@@ -26,6 +27,7 @@ from oh_kernel.llm.base import ToolSpec
 from oh_kernel.llm.tokens import estimated_tokens
 from oh_kernel.llm.windows import input_limit
 from oh_kernel.settings import Settings
+from oh_kernel.tools.base import Tool
 
 logger = logging.getLogger(__name__)
 
@@ -51,7 +53,7 @@ class Condensing(Attendant):
         aside: Aside,
         models: Models,
         settings: Callable[[], Settings],
-        tools: Callable[[], Sequence[ToolSpec]],
+        tools: Callable[[], Sequence[type[Tool]]],
     ) -> None:
         self._log = log
         self._aside = aside
@@ -105,6 +107,10 @@ class Condensing(Attendant):
         await self._log.append(CondensationRequest())
 
     @property
+    def _specs(self) -> list[ToolSpec]:
+        return [_spec(tool) for tool in self._tools()]
+
+    @property
     def _sizes(self) -> Sizes:
         settings = self._settings()
         return Sizes(
@@ -115,7 +121,7 @@ class Condensing(Attendant):
 
     async def _condense_if_due(self) -> None:
         view, sizes = self._log.view, self._sizes
-        tokens = next_request_tokens(self._log, self._tools())
+        tokens = next_request_tokens(self._log, self._specs)
         limit = await self._limit() if tokens > SMALL_REQUEST_TOKENS else None
         trigger = sizes.trigger(len(view), tokens, limit)
         if self._log.condensation_requested:
@@ -162,7 +168,7 @@ class Condensing(Attendant):
         return await asyncio.to_thread(input_limit, model)
 
     def _estimate(self) -> int:
-        return estimated_tokens(self._log.messages(), self._tools())
+        return estimated_tokens(self._log.messages(), self._specs)
 
     def _check_has_condenser(self) -> None:
         if self._settings().condenser == "none":
@@ -170,6 +176,12 @@ class Condensing(Attendant):
                 "This conversation has no condenser.",
                 remedy="Choose one: condenser=llm, or condenser=recent.",
             )
+
+
+@lru_cache(256)
+def _spec(tool: type[Tool]) -> ToolSpec:
+    """Made once: it takes half a millisecond, and is looked at before every step."""
+    return tool.spec()
 
 
 def _fitting_scale(events: Sequence[Event], room: int) -> float:

@@ -111,7 +111,7 @@ class Core:
             self.aside,
             self.models,
             lambda: self.settings,
-            lambda: [tool.spec() for tool in self._toolbox.tools],
+            lambda: self._toolbox.tools,
         )
         self._label = label
         self._lease: Lease | None = None
