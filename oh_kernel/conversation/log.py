@@ -3,6 +3,7 @@
 Store first, then the projection, then the listeners: nobody sees an event that could still be lost.
 """
 
+import asyncio
 import gc
 import logging
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -72,6 +73,7 @@ class ConversationLog:
         self.hides_secrets = False  # from the model, which may take the mask for text of a file
         self._streams = MaskedStreams(self._mask.stream)
         self._listeners: list[Listener] = []
+        self._appending = asyncio.Lock()
         self._reset()
 
     def _reset(self) -> None:
@@ -103,16 +105,22 @@ class ConversationLog:
 
         An event that ends a turn is on the disk, not only with the operating system, on return.
         """
-        masked = self._mask.event(event)
-        self.hides_secrets |= masked is not event
-        event = masked
-        if event.timestamp < self._last_timestamp:  # the system's clock was set back
-            event = event.model_copy(update={"timestamp": utc_now(self._last_timestamp)})
-        await self._store.append_async(self.id, event, full_sync=ends_turn)
-        self._take(event)
-        self._tell_of(self._streams.before(event))
-        self._tell(lambda listener: listener.event(event))
-        return event
+        # One at a time, in the order of the calls; and when whoever waits for it is cancelled, what
+        # the store has already is still known here.
+        return await asyncio.shield(self._appended(event, ends_turn))
+
+    async def _appended(self, event: Event, ends_turn: bool) -> Event:
+        async with self._appending:
+            masked = self._mask.event(event)
+            self.hides_secrets |= masked is not event
+            event = masked
+            if event.timestamp < self._last_timestamp:  # or the clock was set back
+                event = event.model_copy(update={"timestamp": utc_now(self._last_timestamp)})
+            await self._store.append_async(self.id, event, full_sync=ends_turn)
+            self._take(event)
+            self._tell_of(self._streams.before(event))
+            self._tell(lambda listener: listener.event(event))
+            return event
 
     async def set_status(self, status: Status) -> None:
         """Record a new status; `ConversationError` if the table of states has no such step."""
