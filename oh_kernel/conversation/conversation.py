@@ -261,13 +261,23 @@ class Conversation(StoredConversation):
 
     def approve(self, call_ids: Sequence[str] | None = None) -> None:
         """Allow waiting calls, all unless named; `run` carries them out."""
-        run_blocking(self._core.decide(Decision(approved=True), call_ids))
+        run_blocking(self.aapprove(call_ids))
+
+    async def aapprove(self, call_ids: Sequence[str] | None = None) -> None:
+        """`approve` for callers on an event loop."""
+        await on_agent_loop(self._core.decide(Decision(approved=True), call_ids))
 
     def reject(
         self, reason: str = "User rejected the action", call_ids: Sequence[str] | None = None
     ) -> None:
         """Refuse waiting calls, all unless named; the model is told `reason`."""
-        run_blocking(self._core.decide(Decision(approved=False, reason=reason), call_ids))
+        run_blocking(self.areject(reason, call_ids))
+
+    async def areject(
+        self, reason: str = "User rejected the action", call_ids: Sequence[str] | None = None
+    ) -> None:
+        """`reject` for callers on an event loop."""
+        await on_agent_loop(self._core.decide(Decision(approved=False, reason=reason), call_ids))
 
     async def use(self, settings: Settings) -> None:
         """Go on with other settings: model, tools, policy, limits. Not while the agent runs."""

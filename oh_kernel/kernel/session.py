@@ -24,6 +24,7 @@ from oh_kernel.events import (
 from oh_kernel.kernel.history import found, listed
 from oh_kernel.kernel.notes import Table
 from oh_kernel.kernel.recent_cells import last_count, recent_cells
+from oh_kernel.kernel.requests import answered
 from oh_kernel.kernel.turn_view import FrontEnd, Review, TurnView, changed_files
 from oh_kernel.kernel.variables import summary
 from oh_kernel.kernel.whole import carry_out
@@ -48,7 +49,9 @@ _sessions: "weakref.WeakKeyDictionary[Any, NotebookSession]" = weakref.WeakKeyDi
 def session_for(shell: Any) -> "NotebookSession":
     """The session of the notebook that `shell` runs; made at first use."""
     if shell not in _sessions:
-        _sessions[shell] = NotebookSession(shell, shell.openhands.bridge, load_settings())
+        bridge = shell.openhands.bridge
+        session = _sessions[shell] = NotebookSession(shell, bridge, load_settings())
+        bridge.on_request(lambda content: answered(session.conversation, content))
     return _sessions[shell]
 
 
