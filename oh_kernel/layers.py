@@ -4,7 +4,7 @@ import tomllib
 from collections.abc import Mapping, Sequence
 from difflib import get_close_matches
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from oh_kernel.errors import SettingsError
 from oh_kernel.options import BY_NAME, OPTIONS, Option
@@ -30,8 +30,8 @@ def layer_of(values: Mapping[str, object], origin: str) -> Layer:
     }
 
 
-def from_file(path: Path) -> Layer:
-    """What config.toml says; no file says nothing."""
+def read_file(path: Path) -> dict[str, Any]:
+    """What stands in config.toml; no file says nothing."""
     try:
         text = path.read_text("utf-8-sig")
     except FileNotFoundError:
@@ -42,19 +42,28 @@ def from_file(path: Path) -> Layer:
             remedy="Make it a readable UTF-8 text, or take it away.",
         ) from error
     try:
-        values = tomllib.loads(text)
+        return tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise SettingsError(
             f"{path} is not valid TOML: {error}.",
             remedy='A line of it is NAME = VALUE, with quotes around texts: policy = "risky".',
         ) from error
+
+
+def of_file(values: Mapping[str, Any], path: Path) -> Layer:
+    """The options among what stands in `path`."""
     for name in values:
-        if option_named(name).secret:
-            raise SettingsError(
-                f"{path} holds {name}, and files of settings are easily shared.",
-                remedy=f"Take it out and store it for you alone: {how_to_login()}.",
-            )
+        refuse_secret(option_named(name), path)
     return layer_of(values, str(path))
+
+
+def refuse_secret(option: Option, path: Path) -> None:
+    """Raise SettingsError for a key in a file."""
+    if option.secret:
+        raise SettingsError(
+            f"{path} holds {option.name}, and files of settings are easily shared.",
+            remedy=f"Take it out and store it for you alone: {how_to_login()}.",
+        )
 
 
 def from_environment(environ: Mapping[str, str]) -> Layer:

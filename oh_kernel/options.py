@@ -40,6 +40,9 @@ class Option(NamedTuple):
         return "|".join(self.choices) or self.metavar or _PLACEHOLDERS[self.type]
 
 
+# For what a model is asked beside the agent's own steps.
+USES = ("condenser", "title", "ask-agent", "critic", "hook", "analyzer")
+
 _PLACEHOLDERS = {str: "TEXT", int: "N", float: "SECONDS", bool: "yes|no", list: "A,B"}
 
 OPTIONS = (
@@ -47,7 +50,7 @@ OPTIONS = (
         "model",
         str,
         None,
-        "the model that is asked, as PROVIDER:NAME",
+        "the model that is asked, as PROVIDER:NAME, or a profile of config.toml",
         metavar="PROVIDER:NAME",
         aliases=("LLM_MODEL",),
         per_turn=True,
@@ -74,6 +77,46 @@ OPTIONS = (
         (),
         "models that are asked, in this order, when the model cannot be reached",
         metavar="PROVIDER:NAME,...",
+    ),
+    Option(
+        "models",
+        list,
+        (),
+        "models for other uses than the agent's own: " + ", ".join(USES),
+        metavar="USE=MODEL,...",
+    ),
+    Option(
+        "tool_calls",
+        str,
+        "auto",
+        "how the model calls tools: by its provider's means, as text, or as blocks of code",
+        choices=("auto", "native", "text", "code"),
+        per_turn=True,
+    ),
+    Option(
+        "temperature",
+        float,
+        None,
+        "how freely the model chooses its words; by default as its provider has it",
+        unit="from 0, the plainest",
+        minimum=0,
+        metavar="NUMBER",
+    ),
+    Option(
+        "reasoning_effort",
+        str,
+        "auto",
+        "how much the model thinks before it answers; auto is as its provider has it",
+        choices=("auto", "none", "minimal", "low", "medium", "high", "xhigh"),
+        per_turn=True,
+    ),
+    Option(
+        "max_output_tokens",
+        int,
+        None,
+        "how long one reply of the model may be",
+        unit="tokens",
+        minimum=1,
     ),
     Option(
         "policy",

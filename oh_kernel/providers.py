@@ -47,7 +47,13 @@ PROVIDERS = (
     Provider("together", ("TOGETHER_API_KEY",)),
     Provider("fireworks", ("FIREWORKS_API_KEY",)),
     Provider("bedrock", needs_key=False),
-    Provider("ollama", ("OLLAMA_API_KEY",), ("OLLAMA_BASE_URL",), ("qwen3",), needs_key=False),
+    Provider(
+        "ollama",
+        ("OLLAMA_API_KEY",),
+        ("OLLAMA_BASE_URL", "OLLAMA_HOST"),
+        ("qwen3",),
+        needs_key=False,
+    ),
     Provider("local", models=("qwen2.5-coder-1.5b-instruct",), needs_key=False),
     Provider("scripted", needs_key=False),
     Provider("replay", needs_key=False),
@@ -73,6 +79,24 @@ def provider_name(model: str) -> str:
         if letter in ":/":
             return model[:place]
     return ""
+
+
+def own_address(host: str) -> str:
+    """Where the server is reached that `OLLAMA_HOST` names, for itself or for others.
+
+    >>> own_address("0.0.0.0"), own_address("gpu:8080"), own_address("https://models.example/o")
+    ('http://127.0.0.1:11434/v1', 'http://gpu:8080/v1', 'https://models.example/o/v1')
+    """
+    scheme, mark, rest = host.partition("://")
+    if not mark:
+        scheme, rest = "http", host
+    place, slash, path = rest.rstrip("/").partition("/")
+    name, colon, port = place.partition(":")
+    if not colon and not mark:
+        port = "11434"
+    name = "127.0.0.1" if name in ("", "0.0.0.0") else name  # it listens everywhere
+    path = path.removesuffix("v1").rstrip("/")
+    return f"{scheme}://{name}{':' + port if port else ''}{slash}{path}".rstrip("/") + "/v1"
 
 
 def how_to_name_a_model(model: str) -> str:

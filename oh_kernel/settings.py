@@ -9,6 +9,7 @@ import re
 from collections.abc import Mapping
 from difflib import get_close_matches
 from pathlib import Path
+from types import MappingProxyType
 from typing import Annotated, Any, Literal, NamedTuple, Self, cast
 
 import platformdirs
@@ -29,19 +30,22 @@ from oh_kernel.layers import (
     Given,
     Layer,
     from_environment,
-    from_file,
     layer_of,
     merged,
+    of_file,
+    read_file,
 )
-from oh_kernel.options import BY_NAME, OPTIONS, Option
-from oh_kernel.providers import PROVIDERS, Provider, provider_of
+from oh_kernel.options import BY_NAME, OPTIONS, USES, Option
+from oh_kernel.profiles import Profile, Profiles, profiles_in, with_profile
+from oh_kernel.providers import PROVIDERS, Provider, own_address, provider_of
 
 
 class Outside(NamedTuple):
-    """What the environment and the disk hold for the providers of models."""
+    """What the environment and the disk hold for models and their providers."""
 
     variables: Mapping[str, str]
     config_folder: Path
+    profiles: Profiles = MappingProxyType({})
 
 
 def _option(name: str) -> Any:
@@ -79,6 +83,20 @@ def _prices(value: str | None) -> str | None:
     return value or None
 
 
+def _by_use(value: object) -> object:
+    """A table, as `[models]` in config.toml, in the form of a list of `USE=MODEL`."""
+    if isinstance(value, Mapping):
+        return tuple(f"{use}={model}" for use, model in value.items())
+    return _parts(value)
+
+
+def _of_known_uses(value: tuple[str, ...]) -> tuple[str, ...]:
+    pairs = [part.partition("=") for part in value]
+    if any(use.strip() not in USES or not model.strip() for use, _, model in pairs):
+        raise ValueError("not a list of USE=MODEL")
+    return tuple(f"{use.strip()}={model.strip()}" for use, _, model in pairs)
+
+
 Texts = Annotated[tuple[str, ...], BeforeValidator(_parts)]
 Folder = Annotated[Path, BeforeValidator(_absolute)]
 
@@ -92,6 +110,15 @@ class Settings(BaseModel):
     base_url: Annotated[str | None, AfterValidator(_address)] = _option("base_url")
     api_key: SecretStr | None = _option("api_key")
     fallbacks: Texts = _option("fallbacks")
+    models: Annotated[tuple[str, ...], BeforeValidator(_by_use), AfterValidator(_of_known_uses)] = (
+        _option("models")
+    )
+    tool_calls: Literal["auto", "native", "text", "code"] = _option("tool_calls")
+    temperature: float | None = _option("temperature")
+    reasoning_effort: Literal["auto", "none", "minimal", "low", "medium", "high", "xhigh"] = (
+        _option("reasoning_effort")
+    )
+    max_output_tokens: int | None = _option("max_output_tokens")
     policy: Literal["risky", "never", "always"] = _option("policy")
     unattended: Literal["deny", "allow", "fail"] = _option("unattended")
     allow: Texts = _option("allow")
@@ -128,11 +155,33 @@ class Settings(BaseModel):
     _layers: tuple[Layer, ...] = PrivateAttr(default=())
     _origins: Mapping[str, str] = PrivateAttr(default_factory=dict)
     _outside: Outside | None = PrivateAttr(default=None)
+    _profile: Profile | None = PrivateAttr(default=None)
 
     def with_(self, _origin: str = "set in this notebook", /, **values: object) -> Self:
         """The same with other values, checked like all others. A new model finds its own key."""
         outside = self._outside or Outside({}, config_folder())
         return cast(Self, _settle((*self._layers, layer_of(values, _origin)), outside))
+
+    @property
+    def profile(self) -> Profile | None:
+        """The profile by whose name the model was chosen."""
+        return self._profile
+
+    @property
+    def profiles(self) -> Profiles:
+        """All profiles of config.toml by their names."""
+        return self._outside.profiles if self._outside else {}
+
+    @property
+    def headers(self) -> dict[str, str]:
+        """What is sent with each request beside the usual headers; it may hold keys."""
+        variables = self._outside.variables if self._outside else {}
+        return self._profile.sent_headers(variables) if self._profile else {}
+
+    def for_use(self, use: str) -> Self:
+        """The settings with the model that `models` names for `use`; else these."""
+        named = dict(part.split("=", 1) for part in self.models).get(use)
+        return self.with_("models", model=named) if named else self
 
     def origin(self, name: str) -> str:
         """Where the value of `name` came from, in words: "default", "OPENHANDS_MODEL", ..."""
@@ -190,8 +239,11 @@ def load_settings(
     """
     variables = os.environ if environ is None else environ
     path = config_file or _existing(config_path(variables), variables)
-    layers = (from_file(path), from_environment(variables), layer_of(flags or {}, "a flag"))
-    return _settle(layers, Outside(_of_providers(variables), path.parent))
+    values = read_file(path)
+    profiles = profiles_in(values.pop("profiles", {}), path)
+    layers = (of_file(values, path), from_environment(variables), layer_of(flags or {}, "a flag"))
+    named = _of_providers(variables) | _of_profiles(profiles, variables)
+    return _settle(layers, Outside(named, path.parent, profiles))
 
 
 def config_folder() -> Path:
@@ -261,8 +313,14 @@ def _of_providers(environ: Mapping[str, str]) -> dict[str, str]:
     return {name: environ[name].strip() for name in names if environ.get(name, "").strip()}
 
 
+def _of_profiles(profiles: Profiles, environ: Mapping[str, str]) -> dict[str, str]:
+    names = [name for profile in profiles.values() for name in profile.variables]
+    return {name: environ[name].strip() for name in names if environ.get(name, "").strip()}
+
+
 def _settle(layers: tuple[Layer, ...], outside: Outside) -> Settings:
-    given = merged(layers)
+    whole, profile = with_profile(layers, outside.profiles, outside.variables)
+    given = merged(whole)
     model = given.get("model")
     provider = provider_of(str(model.value)) if model else None
     if provider is not None:
@@ -271,6 +329,7 @@ def _settle(layers: tuple[Layer, ...], outside: Outside) -> Settings:
     settings._layers = layers
     settings._origins = {name: one.origin for name, one in given.items()}
     settings._outside = outside
+    settings._profile = profile
     return settings
 
 
@@ -282,7 +341,9 @@ def _add_own(given: dict[str, Given], provider: Provider, outside: Outside) -> N
     ):
         for variable in variables:
             if name not in given and variable in outside.variables:
-                given[name] = Given(outside.variables[variable], variable)
+                value = outside.variables[variable]
+                is_host = variable == "OLLAMA_HOST"  # as Ollama itself reads it, without a scheme
+                given[name] = Given(own_address(value) if is_host else value, variable)
     if "api_key" in given or not provider.needs_key:
         return
     if key := stored_key(provider.name, outside.config_folder):
@@ -310,6 +371,8 @@ def _allowed(option: Option) -> str:
         return "one of " + ", ".join(option.choices)
     if option.metavar == "URL":
         return "an address that begins with http:// or https://"
+    if option.name == "models":
+        return f"a list of USE=MODEL, with a USE of {', '.join(USES)}"
     if option.metavar == "IN/OUT":
         return "two prices, in and out, such as 0.15/0.60"
     limit = "" if option.minimum is None else f" of at least {option.minimum:g}"
