@@ -178,6 +178,13 @@ class Settings(BaseModel):
         variables = self._outside.variables if self._outside else {}
         return self._profile.sent_headers(variables) if self._profile else {}
 
+    @property
+    def secret_values(self) -> list[str]:
+        """What must never be shown: the key, and headers that come from variables."""
+        key = [self.api_key.get_secret_value()] if self.api_key else []
+        texts = self._profile.headers if self._profile else {}
+        return key + [sent for name, sent in self.headers.items() if texts[name] != sent]
+
     def for_use(self, use: str) -> Self:
         """The settings with the model that `models` names for `use`; else these."""
         named = dict(part.split("=", 1) for part in self.models).get(use)

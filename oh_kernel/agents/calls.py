@@ -29,11 +29,19 @@ from oh_kernel.tools.patch_grammar import BEGIN
 ERROR_CHARS = 1000
 QUOTED_CHARS = 800  # of arguments that cannot be read
 NAME_CHARS = 100  # of a name that the model made up
+CUT_OFF = (
+    "Error validating tool '{}': the reply reached its length limit in the middle of this call, so "
+    "it was not run. Send it again in smaller parts, one after the other."
+)
 NOT_RUN_AFTER_FINISH = "Not run: the call came after finish in the same reply."
 
 
 class BadCall(Exception):
     """A tool call that cannot be carried out; the text is for the model."""
+
+
+class _Unreadable(BadCall):
+    """A call whose arguments are no JSON."""
 
 
 def events_of_calls(
@@ -57,9 +65,9 @@ def events_of_calls(
             finished = understood.tool == "finish"
         except BadCall as bad:
             understood = _Understood(call, call.name)
-            errors.append(
-                AgentErrorEvent(tool_name=call.name, tool_call_id=call.id, error=str(bad))
-            )
+            was_cut = isinstance(bad, _Unreadable) and completion.finish_reason == "length"
+            error = CUT_OFF.format(call.name[:NAME_CHARS]) if was_cut else str(bad)
+            errors.append(AgentErrorEvent(tool_name=call.name, tool_call_id=call.id, error=error))
         calls.append(_action_event(completion, understood, is_first=position == 0))
     return [*calls, *errors]
 
@@ -140,7 +148,7 @@ def _parsed(call: MessageToolCall, tools: Mapping[str, type[Tool]]) -> dict[str,
         if meant_tool(call.name, {}, tools) is None:
             raise BadCall(_not_found(call, tools)) from error
         quoted = repr(raw[:QUOTED_CHARS])[:QUOTED_CHARS]  # control characters take four each
-        raise BadCall(
+        raise _Unreadable(
             f"Error validating tool '{call.name[:NAME_CHARS]}': {error}. Arguments: unparseable "
             f"JSON {quoted}. Send the whole call again as one JSON object."
         ) from error

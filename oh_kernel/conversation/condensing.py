@@ -25,7 +25,7 @@ from oh_kernel.errors import (
 from oh_kernel.events import Condensation, CondensationRequest, Event
 from oh_kernel.llm.base import ToolSpec
 from oh_kernel.llm.tokens import estimated_tokens
-from oh_kernel.llm.windows import input_limit
+from oh_kernel.llm.windows import SHARE, input_limit
 from oh_kernel.settings import Settings
 from oh_kernel.tools.base import Tool
 
@@ -161,6 +161,8 @@ class Condensing(Attendant):
 
     async def _limit(self) -> int | None:
         """What the agent's model takes, where that is known; reads a long list the first time."""
+        if window := self._models.context_window():
+            return int(window * SHARE)
         try:
             model = self._models.for_use().model
         except ModelNotConfigured:

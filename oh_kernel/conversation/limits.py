@@ -99,7 +99,7 @@ class Limits:
 
     async def _worst_cost(self, use: str, worst: Usage, limit: _Limit) -> float:
         """At most so many US dollars; the list of prices is read on a thread of its own."""
-        model, price = self._model_for(use), self._settings().price
+        model, price = self._model_for(use), self._settings().for_use(use).price
         cost = await asyncio.to_thread(worst_cost, model, worst, price)
         if cost is None:
             raise PriceUnknown(

@@ -6,6 +6,7 @@ from oh_kernel.errors import ModelNotConfigured
 from oh_kernel.llm import FallbackLLM, RetryPolicy, open_llm
 from oh_kernel.llm.base import LLM
 from oh_kernel.llm.priced import priced
+from oh_kernel.llm.request_options import RequestOptions
 from oh_kernel.settings import Settings
 
 AGENT = "agent"
@@ -14,8 +15,10 @@ AGENT = "agent"
 class Models:
     """The models by their use ("agent", "condenser", ...), each opened when it is first asked.
 
-    `given` is asked for every use and belongs to who gave it until `aclose`. Used on the agent
-    thread.
+    A use without a model of its own shares the agent's. The exception is a script: its turns were
+    written for the agent's steps. (A recording finds its answer by the question, so it may be asked
+    anything.) `given` is the agent's model in place of the one that the settings name, and belongs
+    to who gave it until `aclose`. Used on the agent thread.
     """
 
     def __init__(self, settings: Settings, workspace: Path, given: LLM | None = None) -> None:
@@ -26,11 +29,23 @@ class Models:
 
     def for_use(self, use: str = AGENT) -> LLM:
         """The model for `use`; raises ModelNotConfigured for a name that means none."""
-        if self._given is not None:
+        if use != AGENT and not self._is_named(use):
+            self._check_may_be_asked(use)
+            use = AGENT
+        if use == AGENT and self._given is not None:
             return priced(self._given, self._settings.price)
         if use not in self._opened:
-            self._opened[use] = model_of(self._settings, self._workspace)
+            self._opened[use] = model_of(self._settings.for_use(use), self._workspace)
         return self._opened[use]
+
+    def price_for(self, use: str = AGENT) -> str | None:
+        """What a million tokens cost with its model, as IN/OUT; None where nobody has set it."""
+        return self._settings.for_use(use).price
+
+    def context_window(self, use: str = AGENT) -> int | None:
+        """How many tokens its model takes as its profile says; None where none says so."""
+        profile = self._settings.for_use(use).profile
+        return profile.context_window if profile else None
 
     @property
     def name(self) -> str:
@@ -54,6 +69,17 @@ class Models:
         for model in opened:
             await model.aclose()
 
+    def _is_named(self, use: str) -> bool:
+        return self._settings.for_use(use) is not self._settings
+
+    def _check_may_be_asked(self, use: str) -> None:
+        model = self._settings.model or ""
+        if self._given is None and model.startswith("scripted:"):
+            raise ModelNotConfigured(
+                f"There is no model for the use {use!r}: a script answers for the agent alone.",
+                remedy=f"Name one: models={use}=PROVIDER:NAME.",
+            )
+
 
 def model_of(settings: Settings, workspace: Path) -> LLM:
     """The model that the settings name; raises ModelNotConfigured when they name none."""
@@ -62,12 +88,18 @@ def model_of(settings: Settings, workspace: Path) -> LLM:
             "No model is chosen.",
             remedy="Set one: OPENHANDS_MODEL=openai:NAME, or ollama:NAME for a local one.",
         )
-    models = [_one_model(each, workspace) for each in settings_of_models(settings)]
+    models = [_one_model(each, workspace) for each in _with_fallbacks(settings)]
     return FallbackLLM(models) if len(models) > 1 else models[0]
 
 
 def settings_of_models(settings: Settings) -> list[Settings]:
-    """The settings for the model and for each fallback: with its own provider's key and address."""
+    """The settings for each model that may be asked: with its own provider's key and address."""
+    uses = [part.partition("=")[0] for part in settings.models]
+    others = [each for use in uses for each in _with_fallbacks(settings.for_use(use))]
+    return [*_with_fallbacks(settings), *others]
+
+
+def _with_fallbacks(settings: Settings) -> list[Settings]:
     others = [settings.with_("fallbacks", model=name) for name in settings.fallbacks]
     return [settings, *others]
 
@@ -84,5 +116,12 @@ def _one_model(settings: Settings, workspace: Path) -> LLM:
         workspace=workspace,
         takes_images=settings.images,
         stream=settings.stream,
+        options=RequestOptions(
+            temperature=settings.temperature,
+            reasoning_effort=settings.reasoning_effort,
+            max_output_tokens=settings.max_output_tokens,
+            headers=settings.headers,
+        ),
+        tool_calls=settings.tool_calls,
     )
     return priced(model, settings.price)

@@ -47,7 +47,7 @@ def _compatible(provider: str) -> Route:
 
 _OPENAI_URL = "https://api.openai.com/v1"
 _ANTHROPIC_URL = "https://api.anthropic.com"
-_OLLAMA_URL = "http://localhost:11434/v1"
+OLLAMA_URL = "http://localhost:11434/v1"
 _CHAT, _OPENAI = "openai.OpenAIChatModel", "openai.OpenAIProvider"
 _CLAUDE = ("anthropic.AnthropicModel", "anthropic.AnthropicProvider")
 _BEDROCK = ("bedrock.BedrockConverseModel", "bedrock.BedrockProvider")
@@ -56,7 +56,7 @@ ROUTES: dict[str, Route] = {
     "openai": Route("chat", _CHAT, _OPENAI, _OPENAI_URL),
     "openai-responses": Route("responses", "openai.OpenAIResponsesModel", _OPENAI, _OPENAI_URL),
     "anthropic": Route("anthropic", *_CLAUDE, _ANTHROPIC_URL),
-    "ollama": Route("chat", _CHAT, "ollama.OllamaProvider", _OLLAMA_URL, needs_key=False),
+    "ollama": Route("chat", _CHAT, "ollama.OllamaProvider", OLLAMA_URL, needs_key=False),
     "deepseek": _compatible("deepseek.DeepSeekProvider"),
     "openrouter": _compatible("openrouter.OpenRouterProvider"),
     "together": _compatible("together.TogetherProvider"),

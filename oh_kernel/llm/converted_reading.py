@@ -46,4 +46,6 @@ def as_completion(reading: Reading, completion: Completion) -> Completion:
             ],
         }
     )
-    return replace(completion, message=message, finish_reason="tool_call")
+    reached_limit = completion.finish_reason == "length"
+    reason = completion.finish_reason if reached_limit else "tool_call"
+    return replace(completion, message=message, finish_reason=reason)

@@ -1,10 +1,14 @@
 """Which implementation answers for the name of a model?"""
 
+from dataclasses import replace
 from pathlib import Path
 
 from oh_kernel.errors import ModelNotConfigured
 from oh_kernel.llm.base import LLM
 from oh_kernel.llm.clients import DEFAULT_TIMEOUT_S
+from oh_kernel.llm.converted_choice import with_tools
+from oh_kernel.llm.converted_ways import STOP_WORDS
+from oh_kernel.llm.request_options import RequestOptions
 from oh_kernel.llm.retry import RetryingLLM, RetryPolicy
 
 
@@ -18,12 +22,14 @@ def open_llm(
     workspace: Path | str | None = None,
     takes_images: bool = True,
     stream: bool = True,
+    options: RequestOptions | None = None,
+    tool_calls: str = "native",
 ) -> LLM:
     """The model called `model`: `scripted:FILE`, `replay:FILE`, `local:FILE`, `provider:model`.
 
     Cheap: connecting, and importing what that takes, waits for the first request or `warm_up`.
-    `workspace` is what scripts and recordings mean by theirs. Raises ModelNotConfigured for a name
-    without a known provider.
+    `workspace` is what scripts and recordings mean by theirs; `tool_calls` is the option of this
+    name. Raises ModelNotConfigured for a name without a known provider.
     """
     scheme, _, rest = model.partition(":")
     if not model or not (rest or base_url or "/" in model):
@@ -55,5 +61,10 @@ def open_llm(
                 timeout_s=timeout_s,
                 takes_images=takes_images,
                 streams=stream,
+                options=replace(options or RequestOptions(), stop_words=_stop_words(tool_calls)),
             )
-    return RetryingLLM(inner, retry)
+    return RetryingLLM(with_tools(inner, model, tool_calls, base_url), retry)
+
+
+def _stop_words(tool_calls: str) -> tuple[str, ...]:
+    return STOP_WORDS if tool_calls in ("text", "code") else ()

@@ -33,6 +33,7 @@ from oh_kernel.llm.clients import DEFAULT_TIMEOUT_S, Client, connect, split_name
 from oh_kernel.llm.convert import to_request
 from oh_kernel.llm.pricing import cost_of, usage_of
 from oh_kernel.llm.replies import from_response
+from oh_kernel.llm.request_options import RequestOptions
 
 if TYPE_CHECKING:
     from pydantic_ai.messages import ModelResponse, ModelResponseStreamEvent
@@ -50,6 +51,7 @@ class ProviderLLM:
         timeout_s: float = DEFAULT_TIMEOUT_S,
         takes_images: bool = True,
         streams: bool = True,
+        options: RequestOptions | None = None,
     ) -> None:
         self._provider, self._name = split_name(model, base_url)
         self._base_url = base_url
@@ -57,6 +59,7 @@ class ProviderLLM:
         self._timeout_s = timeout_s
         self._takes_images = takes_images
         self._streams = streams
+        self._options = options or RequestOptions()
         self._accepted_pictures: set[str] = set()
         self._refused_pictures: set[str] = set()
         self._client: Client | None = None
@@ -139,7 +142,7 @@ class ProviderLLM:
         refused = frozenset(self._refused_pictures)
         dialect = replace(client.dialect, refused_pictures=refused)
         history, parameters = to_request(messages, tools, dialect)
-        settings = _settings(client)
+        settings = _settings(client, self._options)
         if not self._streams:
             yield self._completion(
                 await client.model.request(history, settings, parameters), client
@@ -186,7 +189,11 @@ class ProviderLLM:
         )
 
 
-def _settings(client: Client) -> Any:
+def _settings(client: Client, options: RequestOptions) -> Any:
+    return {**_own_settings(client), **options.for_library(client.dialect.kind)}
+
+
+def _own_settings(client: Client) -> dict[str, Any]:
     match client.dialect.kind:
         case "anthropic":
             return {"anthropic_cache_instructions": True}  # up to the mark, see convert.py

@@ -5,7 +5,8 @@ A script is a JSON list of turns, one for each reply:
     {"content": "Let me look.",
      "tool_calls": [{"name": "terminal", "arguments": {"command": "ls"}}],
      "reasoning": "...", "usage": {"prompt_tokens": 100, "completion_tokens": 10},
-     "delay_s": 2.0, "fail": [{"status": 429, "retry_after": 1, "message": "..."}]}
+     "delay_s": 2.0, "finish_reason": "length",
+     "fail": [{"status": 429, "retry_after": 1, "message": "..."}]}
 
 All keys are optional. `arguments` may be a string, which is sent as it is (to write broken JSON);
 `@WORKSPACE@` in it stands for the workspace. `delay_s` is how long the reply takes to stream.
@@ -119,7 +120,7 @@ class ScriptedLLM:
 
     def _place(self, messages: list[Message]) -> _Given:
         """Which turn is due, by the rule in the module's docstring."""
-        replies = sum(message.role == "assistant" for message in messages)
+        replies = [message.role for message in messages].count("assistant")
         last = self._given
         if last is None or replies == 0:
             index = replies
@@ -178,7 +179,7 @@ class ScriptedLLM:
             model=self.model,
             usage=Usage(**turn.get("usage", {})),
             cost_usd=turn.get("cost_usd"),
-            finish_reason="tool_call" if calls else "stop",
+            finish_reason=turn.get("finish_reason", "tool_call" if calls else "stop"),
         )
 
 

@@ -19,7 +19,17 @@ ROWS = (
     ("tools",),
     ("sessions", "llm", "store"),
     ("events",),
-    ("settings", "layers", "credentials", "loop", "imports", "installing", "options", "logs"),
+    (
+        "settings",
+        "profiles",
+        "layers",
+        "credentials",
+        "loop",
+        "imports",
+        "installing",
+        "options",
+        "logs",
+    ),
     ("providers", "errors"),
 )
 HEIGHT = {area: len(ROWS) - row for row, areas in enumerate(ROWS) for area in areas}
