@@ -381,8 +381,8 @@ class Core:
 
     def _hide_key(self) -> None:
         for settings in settings_of_models(self.settings):
-            if key := settings.api_key:
-                self.mask.add(key.get_secret_value())
+            for value in settings.secret_values:
+                self.mask.add(value)
 
 
 def _title(text: str) -> str:
