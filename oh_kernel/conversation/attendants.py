@@ -4,6 +4,8 @@ Limits, the watch for loops, hooks, the condenser, critics: each is an `Attendan
 its own, and a run asks them all, in order, at the same few points.
 """
 
+from collections.abc import Sequence
+
 from oh_kernel.conversation.state import Status
 from oh_kernel.errors import ContextWindowExceeded
 from oh_kernel.events import ActionEvent, Event, Message, MessageEvent, ToolResultEvent
@@ -38,6 +40,12 @@ class Attendant:
     async def made_shorter(self, error: ContextWindowExceeded) -> bool:
         """When a request is too long: whether the history was made shorter, to ask again."""
         return False
+
+
+def heard_at(point: str, attendants: Sequence[Attendant]) -> Sequence[Attendant]:
+    """Those that may have something to say at `point`; to ask the others would cost a task each."""
+    silent = getattr(Attendant, point)
+    return [each for each in attendants if getattr(type(each), point) is not silent]
 
 
 def environment_message(text: str) -> MessageEvent:

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from typing import Any
 
-from oh_kernel.conversation.attendants import Attendant
+from oh_kernel.conversation.attendants import Attendant, heard_at
 from oh_kernel.conversation.log import ConversationLog, NativeOutput, ToolOutput
 from oh_kernel.conversation.stopping import Stop, Stopped
 from oh_kernel.conversation.toolbox import Toolbox
@@ -55,7 +55,7 @@ class CallRunner:
             if self._stop.is_now:
                 self.stopped = call
             with suppress(Stopped):  # the others are still heard
-                for attendant in self._attendants:
+                for attendant in heard_at("after_call", self._attendants):
                     await self._stop.reaching(attendant.after_call(call, result))
             finished |= call.tool_name == "finish" and isinstance(result, ObservationEvent)
         self._stop.check_now()

@@ -10,7 +10,7 @@ from contextlib import suppress
 from oh_kernel.agents.codeact import CodeActAgent
 from oh_kernel.conversation.approvals import Approvals
 from oh_kernel.conversation.asking import Asker
-from oh_kernel.conversation.attendants import Attendant
+from oh_kernel.conversation.attendants import Attendant, heard_at
 from oh_kernel.conversation.calls import CallRunner, failure, rejection
 from oh_kernel.conversation.confirmation import NEVER_ASKED, Approver, Gate, Question
 from oh_kernel.conversation.cuts import cut_short
@@ -94,7 +94,7 @@ class Run:
             return Status.FINISHED
         while self.steps < self._max_steps:
             self._stop.check_between_steps()
-            for attendant in self._attendants:
+            for attendant in heard_at("before_step", self._attendants):
                 if (status := await self._stop.reaching(attendant.before_step())) is not None:
                     return status
             self.steps += 1
@@ -117,7 +117,7 @@ class Run:
         """Whether a finished turn ends: not when the user spoke meanwhile or somebody objects."""
         if self._log.user_spoke_since(seen):
             return False
-        for attendant in self._attendants:
+        for attendant in heard_at("reason_to_go_on", self._attendants):
             reason = await self._stop.reaching(attendant.reason_to_go_on())
             if reason is not None:
                 message = Message.of("user", reason)
@@ -147,14 +147,14 @@ class Run:
     async def _judged(self, event: Event) -> Event:
         """`event` as it is to be stored; when stopped meanwhile, without a judgement."""
         with suppress(Stopped):
-            for attendant in self._attendants:
+            for attendant in heard_at("judged", self._attendants):
                 event = await self._stop.reaching(attendant.judged(event))
         return event
 
     async def _have_answered(self, calls: Sequence[ActionEvent]) -> None:
         """Let the attendants give results of their own, the first that has one."""
         for call in calls:
-            for attendant in self._attendants:
+            for attendant in heard_at("result_of", self._attendants):
                 if result := await self._stop.reaching(attendant.result_of(call)):
                     await self._log.append(result)
                     break

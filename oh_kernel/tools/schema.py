@@ -5,6 +5,7 @@ branch, and titles and the discriminator `kind` are left out. `security_risk` an
 asked for with every call and stand first, where a reply that is cut off still has them.
 """
 
+from functools import cache
 from typing import Any
 
 from pydantic import BaseModel
@@ -28,8 +29,12 @@ def parameters(arguments: dict[str, Any], *, asks_risk: bool) -> dict[str, Any]:
     }
 
 
+@cache
 def schema_of(model: type[BaseModel]) -> dict[str, Any]:
-    """The JSON schema of `model` with its fields at the root, also if it contains itself."""
+    """The JSON schema of `model` with its fields at the root, also if it contains itself.
+
+    Made once, since each call of a tool is read by it; not to be changed.
+    """
     schema = model.model_json_schema()
     if "$ref" not in schema:
         return schema

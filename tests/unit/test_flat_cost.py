@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import itertools
+import statistics
 import sys
 from collections.abc import Callable
 from itertools import count
@@ -13,10 +15,15 @@ from typing import Any
 
 import pytest
 
+from oh_kernel.conversation.conversation import Conversation
 from oh_kernel.conversation.log import ConversationLog
 from oh_kernel.events import Event, event_from_json
 from oh_kernel.events.messages import Projection
+from oh_kernel.llm.scripted import ScriptedLLM
+from oh_kernel.settings import load_settings
 from oh_kernel.store import EventStore
+from oh_kernel.tools.finish import FinishTool
+from oh_kernel.tools.think import ThinkTool
 from tests.unit.turns import action, answer, observed, user
 
 EARLY, LATE = 10, 5_000
@@ -97,3 +104,46 @@ def test_round_trip_of_an_event_costs_its_fields_not_its_text(size: int) -> None
     event_from_json(small)  # kinds are loaded at first use
     there_and_back = work_of(lambda: event_from_json(large).to_json())
     assert there_and_back <= work_of(lambda: event_from_json(small).to_json()) <= 60
+
+
+def test_a_step_of_a_run_costs_the_same_early_and_late(tmp_path: Path) -> None:
+    """Asking, storing and carrying out; what the model itself does with the history is not ours."""
+    steps = 300
+    marks: list[int] = []
+
+    class Counting(ScriptedLLM):
+        async def stream(self, messages: Any, tools: Any) -> Any:
+            turn = think(len(marks)) if len(marks) < steps else {"content": "done"}
+            marks.append(next(calls))
+            sys.setprofile(None)  # looking for the turn is the model's work
+            try:
+                async for piece in ScriptedLLM([turn]).stream(messages[:1], tools):
+                    yield piece
+            finally:
+                if len(marks) <= steps:
+                    sys.setprofile(note)
+
+    calls = count()
+
+    def note(frame: FrameType, event: str, argument: Any) -> None:
+        if event in ("call", "c_call"):
+            next(calls)
+
+    with Conversation(
+        tmp_path,
+        llm=Counting([]),
+        store_path=tmp_path / "events.sqlite",
+        tools=[ThinkTool, FinishTool],
+        policy="never",
+        max_steps=steps + 1,
+        settings=load_settings().with_("test", condenser="none"),
+    ) as conversation:
+        conversation.send_message("go")
+        assert str(conversation.run()) == "finished"
+    each = [after - before for before, after in itertools.pairwise(marks)]
+    early, late = statistics.median(each[10:60]), statistics.median(each[-50:])
+    assert 100 < late <= early * 1.2
+
+
+def think(number: int) -> dict[str, Any]:
+    return {"tool_calls": [{"name": "think", "arguments": {"thought": f"thought {number}"}}]}
