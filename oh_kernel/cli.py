@@ -97,6 +97,7 @@ def _parser() -> argparse.ArgumentParser:
     record = command("record", "do one task and keep the model's replies for a replay")
     record.add_argument("-o", dest="output", metavar="FILE", required=True, help="where to")
     _add_run(record)
+    command("models", "list the profiles and providers of models, and what is set of each")
     login = command("login", "ask for a provider's key and store it")
     login.add_argument("provider", help="openai, anthropic, ...")
     return parser

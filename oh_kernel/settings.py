@@ -294,14 +294,16 @@ def child_environment(more: Mapping[str, str]) -> dict[str, str]:
 
 def providers_with_key(environ: Mapping[str, str] | None = None) -> list[Provider]:
     """The providers that could be asked as things stand, by their own variables or by `login`."""
+    return [one for one in PROVIDERS if one.needs_key and provider_key_origin(one, environ)]
+
+
+def provider_key_origin(provider: Provider, environ: Mapping[str, str] | None = None) -> str | None:
+    """Where the key of a provider comes from, in words; None where there is none."""
     variables = _of_providers(os.environ if environ is None else environ)
-    folder = config_folder()
-    return [
-        one
-        for one in PROVIDERS
-        if one.needs_key
-        and (any(name in variables for name in one.key_variables) or stored_key(one.name, folder))
-    ]
+    found = [f"key from {name}" for name in provider.key_variables if name in variables]
+    if found:
+        return found[0]
+    return "key stored by login" if stored_key(provider.name, config_folder()) else None
 
 
 def misspelt_variables(environ: Mapping[str, str] | None = None) -> dict[str, str]:

@@ -26,7 +26,7 @@ from oh_kernel.conversation.hooks import Hooks, HooksInRun
 from oh_kernel.conversation.known_secrets import KnownSecrets
 from oh_kernel.conversation.limits import Limits
 from oh_kernel.conversation.log import ConversationLog
-from oh_kernel.conversation.models import Models, settings_of_models
+from oh_kernel.conversation.models import Models, model_event, settings_of_models
 from oh_kernel.conversation.recovery import answer_open_calls
 from oh_kernel.conversation.run import Run
 from oh_kernel.conversation.state import Status, Trigger, next_status
@@ -193,6 +193,7 @@ class Core:
         try:
             await self._begin_session()
             self._check_can_run()
+            await self._tell_of_model()
             self._running = asyncio.ensure_future(self._carried_out(self._new_run(stop)))
             return await asyncio.shield(self._running)
         except asyncio.CancelledError:
@@ -374,6 +375,12 @@ class Core:
                 system_prompt_event(self._toolbox.tools, self.workspace, notes=notes)
             )
         await self.secrets.tell()
+
+    async def _tell_of_model(self) -> None:
+        """Record that another model than before is asked from here on."""
+        info, name = self.store.conversation(self.id), self.models.for_use().model
+        if info and info.model and info.model != name:
+            await self.log.append(model_event(name))
 
     def _executor(self, tool: type[Tool]) -> ToolExecutor[Any, Any]:
         resources = replace(self._resources, files=self.files)

@@ -3,6 +3,7 @@
 from pathlib import Path
 
 from oh_kernel.errors import ModelNotConfigured
+from oh_kernel.events import ConversationStateUpdateEvent
 from oh_kernel.llm import FallbackLLM, RetryPolicy, open_llm
 from oh_kernel.llm.base import LLM
 from oh_kernel.llm.priced import priced
@@ -10,6 +11,7 @@ from oh_kernel.llm.request_options import RequestOptions
 from oh_kernel.settings import Settings
 
 AGENT = "agent"
+MODEL_KEY = "model"
 
 
 class Models:
@@ -79,6 +81,11 @@ class Models:
                 f"There is no model for the use {use!r}: a script answers for the agent alone.",
                 remedy=f"Name one: models={use}=PROVIDER:NAME.",
             )
+
+
+def model_event(model: str) -> ConversationStateUpdateEvent:
+    """The event that records from where on another model is asked."""
+    return ConversationStateUpdateEvent(key=MODEL_KEY, value=model)
 
 
 def model_of(settings: Settings, workspace: Path) -> LLM:

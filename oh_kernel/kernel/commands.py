@@ -57,6 +57,12 @@ COMMANDS = (
         "show all settings, or one, or set one for this notebook",
         r"(?:[A-Za-z][\w-]*(?:\s*=\s*.*)?)?",
     ),
+    Command(
+        "model",
+        "[NAME]",
+        "the models in use; or ask PROVIDER:NAME or a profile from now on",
+        r"(?:[^\s:/'\"]+[:/]\S+|[\w.-]+)?",
+    ),
     Command("login", "[PROVIDER]", "ask for a provider's key and store it", r"(?:[a-z][a-z-]*)?"),
     Command("trust", "", "have the hooks that this folder brings run, as they are now"),
     Command("review", "[N]", "open the edits of the last turn, or of turn N, again", NUMBER),

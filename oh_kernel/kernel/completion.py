@@ -95,6 +95,8 @@ def _arguments(words: list[str], fragment: str, shell: Any) -> Iterable[str]:
     match words[0]:
         case "resume" | "delete":
             return _conversations(shell)
+        case "model":
+            return _values(BY_NAME["model"], shell)
         case "login":
             return [one.name for one in PROVIDERS if one.needs_key]
         case "config" if "=" in fragment:
@@ -134,7 +136,7 @@ def _models(settings: Settings) -> list[str]:
 
     used = [settings.model] if settings.model else []
     known = [f"{one.name}:{name}" for one in providers_with_key() for name in one.models]
-    return list(dict.fromkeys([*used, *known, *_ollama_models()]))
+    return list(dict.fromkeys([*used, *settings.profiles, *known, *_ollama_models()]))
 
 
 def _ollama_models() -> list[str]:

@@ -3,6 +3,7 @@
 A Configurable with one trait for each option, made from the table; cheap enough for kernel start.
 """
 
+import sys
 from typing import Any, cast
 
 from traitlets import Bool, Enum, Float, Int, List, TraitType, Unicode
@@ -17,6 +18,7 @@ class Options(Configurable):
     def __init__(self, **given: Any) -> None:
         super().__init__(**given)
         self._taken = {option.name: option.default for option in OPTIONS if not option.secret}
+        self.observe(self._say_if_unusable, "model")
 
     def take_changes(self) -> dict[str, object]:
         """What was set since the last call; at first, also by a file of IPython's settings."""
@@ -27,8 +29,20 @@ class Options(Configurable):
 
     def record(self, name: str, value: object) -> None:
         """Show a value that was set elsewhere, without handing it out again."""
+        self._taken[name] = value
         self.set_trait(name, list(value) if isinstance(value, tuple) else value)
         self._taken[name] = _plain(getattr(self, name))
+
+    def _say_if_unusable(self, change: Any) -> None:
+        """A name that was typed wrong is told at once, not in the next turn."""
+        if not change.new or change.new == self._taken["model"]:
+            return
+        from oh_kernel.kernel.model_choice import remark  # imports pydantic
+        from oh_kernel.settings import load_settings
+
+        given = {"model": change.new, "base_url": self._trait_values.get("base_url")}
+        if text := remark(load_settings().with_("%config OpenHands", **given)):
+            print(f"model = {change.new}.{text}", file=sys.stderr)
 
 
 def _plain(value: object) -> object:

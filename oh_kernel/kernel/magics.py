@@ -11,6 +11,7 @@ from oh_kernel.errors import OpenHandsError, SettingsError
 from oh_kernel.kernel.commands import usage
 from oh_kernel.kernel.config import options_of
 from oh_kernel.kernel.grammar import Ask, Do, parse
+from oh_kernel.kernel.model_choice import models_shown, remark, switched
 from oh_kernel.kernel.notes import Note, Table, displayed, refused
 from oh_kernel.layers import option_named
 from oh_kernel.loop import run_on_main
@@ -19,7 +20,6 @@ from oh_kernel.providers import BY_NAME as PROVIDERS_BY_NAME
 from oh_kernel.providers import (
     PROVIDERS,
     Provider,
-    how_to_name_a_model,
     how_to_set_a_model,
     provider_of,
 )
@@ -128,6 +128,8 @@ async def _command(request: Do, session: NotebookSession, shell: Any) -> object:
             return await session.review(number)
         case "fork" | "btw" | "condense" | "title" | "rename" | "delete" | "rerun":
             return await session.manage(request.command, argument)
+        case "model":
+            return _model(request.argument, session, shell)
         case _:
             return Note(usage())
 
@@ -151,23 +153,22 @@ def _config(request: Do, session: NotebookSession, shell: Any) -> object:
     if options := options_of(shell):
         options.record(option.name, _plain(getattr(session.settings, option.name)))
     text = f"{option.name} = {session.settings.shown(option.name)}, until this kernel ends."
-    return text + (_remark(session.settings) if option.name == "model" else "")
+    return text + (remark(session.settings) if option.name == "model" else "")
+
+
+def _model(name: str | None, session: NotebookSession, shell: Any) -> object:
+    if name is None:
+        return models_shown(session.settings)
+    session.settings, text = switched(session.settings, name)
+    if options := options_of(shell):
+        options.record("model", session.settings.model)
+    return text
 
 
 def _refuse_unknown_tools(wanted: str) -> None:
     from oh_kernel.tools.presets import tools_named  # imports the tools that are named
 
     tools_named(wanted)
-
-
-def _remark(settings: Settings) -> str:
-    """Of a model that cannot be asked as things stand. Not refused: its base_url may come next,
-    and has to, as an address goes only with the model it was set for.
-    """
-    model = settings.model
-    if model is None or settings.base_url or provider_of(model):
-        return ""
-    return f" But it cannot be used yet: no provider is known for it. {how_to_name_a_model(model)}"
 
 
 def _plain(value: object) -> object:

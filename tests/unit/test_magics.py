@@ -200,6 +200,36 @@ def test_a_model_of_an_own_server_can_be_set_before_its_address_or_after(shell: 
         assert said == f"model = {model}, until this kernel ends."
 
 
+def test_model_shows_and_switches(shell: Any, tmp_path: Path) -> None:
+    session = WrittenDown(model="openai:a", models="title=openai:tiny")
+    config = tmp_path / "config.toml"
+    config.write_text('[profiles.mine]\nmodel = "ollama:qwen3"\ntool_calls = "text"\n')
+    session.settings = load_settings({"model": "openai:a"}, environ={}, config_file=config)
+    said = repr(run(ask(session, "model mine", shell=shell)))
+    assert said == "From the next turn on ollama:qwen3 is asked, until this kernel ends."
+    assert (session.settings.model, session.settings.tool_calls) == ("ollama:qwen3", "text")
+    assert options_of(shell).model == "ollama:qwen3"
+    table = run(ask(session, "model", shell=shell))
+    assert table.rows == [("agent", "ollama:qwen3 (profile mine)", "text")]
+    assert table.caption == "Profiles: mine."
+    run(ask(session, "config max_steps=3", shell=shell))
+    assert session.settings.model == "ollama:qwen3"
+    assert "Did you mean openai?" in repr(run(ask(session, "model opnai:x", shell=shell)))
+    with pytest.raises(SettingsError, match="The profiles are mine"):
+        run(ask(session, "model min", shell=shell))
+
+
+def test_percent_config_tells_of_an_unknown_provider_at_once(
+    shell: Any, capsys: pytest.CaptureFixture[str]
+) -> None:
+    options = add_options(shell)
+    options.model = "opnai:gpt-6-luna"
+    assert "Did you mean openai?" in capsys.readouterr().err
+    options.model = "openai:gpt-6-luna"
+    options.record("model", "unheard:of")
+    assert capsys.readouterr().err == ""
+
+
 @pytest.mark.parametrize("line", ["config api_key=sk-1", "config api-key='sk-1'"])
 def test_a_key_is_refused_with_a_pointer_to_login(line: str) -> None:
     session = WrittenDown(model="openai:a")

@@ -6,12 +6,16 @@ from typing import Any
 
 import pytest
 
+from oh_kernel.cli import main
+from oh_kernel.conversation.conversation import Conversation
 from oh_kernel.conversation.models import Models, model_of, settings_of_models
 from oh_kernel.errors import ModelNotConfigured, SettingsError
 from oh_kernel.llm.convert import Kind
+from oh_kernel.llm.converted_choice import with_tools
 from oh_kernel.llm.fallback import FallbackLLM
 from oh_kernel.llm.request_options import RequestOptions
 from oh_kernel.llm.scripted import ScriptedLLM
+from oh_kernel.loop import run_blocking
 from oh_kernel.options import USES
 from oh_kernel.settings import Settings, load_settings
 from tests.conversations import Scripted, call, calls, say
@@ -275,9 +279,6 @@ def test_half_a_call_is_never_carried_out(tmp_path: Path) -> None:
 
 def in_mode(mode: str, script: list[Any], tmp_path: Path) -> tuple[Any, Any]:
     """The events and requests of a conversation whose model calls tools in this way."""
-    from oh_kernel.conversation.conversation import Conversation
-    from oh_kernel.llm.converted_choice import with_tools
-
     model = ScriptedLLM(script)
     with Conversation(
         workspace=tmp_path,
@@ -289,3 +290,35 @@ def in_mode(mode: str, script: list[Any], tmp_path: Path) -> tuple[Any, Any]:
         talk.send_message("go")
         assert str(talk.run()) == "finished"
         return talk.events, model.requests
+
+
+def test_a_switch_of_the_model_is_recorded_once(tmp_path: Path) -> None:
+    for name in ("one", "two"):
+        turns = [say(f"{name} {n}") for n in range(3)]
+        (tmp_path / f"{name}.json").write_text(json.dumps(turns))
+    one = settings(tmp_path, "", model=f"scripted:{tmp_path}/one.json", workspace=str(tmp_path))
+    two = one.with_(model=f"scripted:{tmp_path}/two.json")
+    with Conversation(settings=one, store_path=tmp_path / "events.sqlite") as talk:
+        for chosen in (one, one, two):
+            run_blocking(talk.use(chosen))
+            talk.send_message("go")
+            assert str(talk.run()) == "finished"
+        switches = [e for e in talk.events if getattr(e, "key", "") == "model"]
+        assert [switch.value for switch in switches] == ["scripted:two.json"]
+        assert talk.answer == "two 2"
+
+
+def test_what_is_listed_in_a_terminal_has_no_key(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    settings(tmp_path, CONFIG + 'base_url = "http://me:pass@127.0.0.1:9/v1"\n')
+    for name, value in {**ENVIRON, "OPENHANDS_CONFIG_FILE": f"{tmp_path}/config.toml"}.items():
+        monkeypatch.setenv(name, value)
+    assert main(["models"]) == 0
+    said = capsys.readouterr().out
+    assert "Model: openai:big" in said and "condenser=fast" in said
+    assert "fast   openai:quick" in said and "key from FAST_KEY" in said
+    assert "headers X-Team, X-Gate" in said and "price=0.150000/0.600000" in said
+    assert "key from OPENAI_API_KEY" in said and "anthropic  " in said
+    for secret in ("fast-secret", "gate-secret", "me:pass", ENVIRON["OPENAI_API_KEY"]):
+        assert secret not in said
