@@ -6,14 +6,18 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from oh_kernel.conversation.conversation import Conversation
     from oh_kernel.errors import OpenHandsError
+    from oh_kernel.security.policies import AlwaysConfirm, ConfirmRisky, NeverConfirm
     from oh_kernel.settings import Settings, load_settings
     from oh_kernel.store import EventStore
 
     __version__: str
 
 __all__ = [
+    "AlwaysConfirm",
+    "ConfirmRisky",
     "Conversation",
     "EventStore",
+    "NeverConfirm",
     "OpenHandsError",
     "Settings",
     "__version__",
@@ -23,8 +27,11 @@ __all__ = [
 
 # Imported when first asked for: a kernel that starts pays for none of them.
 _HOMES = {
+    "AlwaysConfirm": "oh_kernel.security.policies",
+    "ConfirmRisky": "oh_kernel.security.policies",
     "Conversation": "oh_kernel.conversation.conversation",
     "EventStore": "oh_kernel.store",
+    "NeverConfirm": "oh_kernel.security.policies",
     "OpenHandsError": "oh_kernel.errors",
     "Settings": "oh_kernel.settings",
     "load_settings": "oh_kernel.settings",

@@ -123,7 +123,7 @@ OPTIONS = (
         str,
         "risky",
         "which tool calls a person is asked about before they run",
-        choices=("risky", "never", "always"),
+        choices=("risky", "never", "always", "cautious"),
         per_turn=True,
     ),
     Option(

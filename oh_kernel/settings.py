@@ -119,7 +119,7 @@ class Settings(BaseModel):
         _option("reasoning_effort")
     )
     max_output_tokens: int | None = _option("max_output_tokens")
-    policy: Literal["risky", "never", "always"] = _option("policy")
+    policy: Literal["risky", "never", "always", "cautious"] = _option("policy")
     unattended: Literal["deny", "allow", "fail"] = _option("unattended")
     allow: Texts = _option("allow")
     trust_hooks: bool = _option("trust_hooks")

@@ -161,7 +161,7 @@ class Decisions:
             return await asyncio.gather(*waiting)
         except asyncio.CancelledError:
             for question in questions:
-                self._set_state(question.call.tool_call_id, "closed", "stopped, nothing was run")
+                self._set_state(question.call.tool_call_id, "closed", "taken back")
             raise
 
     def close(self) -> None:

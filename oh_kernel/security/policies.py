@@ -28,12 +28,21 @@ class NeverConfirm:
 
 
 class ConfirmRisky:
-    """Actions wait from `threshold` on; those of unknown risk if `confirm_unknown` says so."""
+    """Actions wait from `threshold` on; those of unknown risk if `confirm_unknown` says so.
+
+    >>> ConfirmRisky("MEDIUM").should_confirm(SecurityRisk.HIGH)
+    True
+    """
 
     def __init__(
-        self, threshold: SecurityRisk = SecurityRisk.HIGH, *, confirm_unknown: bool = False
+        self, threshold: SecurityRisk | str = SecurityRisk.HIGH, *, confirm_unknown: bool = False
     ) -> None:
-        self.threshold = threshold
+        self.threshold = SecurityRisk(threshold)
+        if self.threshold is SecurityRisk.UNKNOWN:
+            raise SettingsError(
+                "The threshold of ConfirmRisky cannot be UNKNOWN.",
+                remedy="Choose LOW, MEDIUM or HIGH; confirm_unknown=True asks about unknown risk.",
+            )
         self.confirm_unknown = confirm_unknown
 
     def should_confirm(self, risk: SecurityRisk) -> bool:
@@ -43,7 +52,7 @@ class ConfirmRisky:
 
 
 def policy_named(name: str) -> ConfirmationPolicy:
-    """The policy for the setting's value `never`, `always` or `risky`."""
+    """The policy for the setting's value; `cautious` asks from MEDIUM on, and when in doubt."""
     match name:
         case "never":
             return NeverConfirm()
@@ -51,6 +60,9 @@ def policy_named(name: str) -> ConfirmationPolicy:
             return AlwaysConfirm()
         case "risky":
             return ConfirmRisky()
+        case "cautious":
+            return ConfirmRisky(SecurityRisk.MEDIUM, confirm_unknown=True)
     raise SettingsError(
-        f"policy {name!r} is not known.", remedy="Choose never, always or risky (the default)."
+        f"policy {name!r} is not known.",
+        remedy="Choose never, always, cautious or risky (the default).",
     )

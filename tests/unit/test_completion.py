@@ -12,7 +12,7 @@ from oh_kernel.credentials import store_key
 from oh_kernel.events import Message, MessageEvent
 from oh_kernel.kernel.commands import COMMANDS
 from oh_kernel.kernel.completion import add_completion, complete
-from oh_kernel.options import OPTIONS
+from oh_kernel.options import BY_NAME, OPTIONS
 from oh_kernel.settings import config_folder
 from oh_kernel.store import EventStore
 from tests.timing import least_s
@@ -50,7 +50,7 @@ def test_flags_and_commands() -> None:
 
 
 def test_values_of_flags() -> None:
-    assert offered("--policy ") == ["risky", "never", "always"]
+    assert offered("--policy ") == ["risky", "never", "always", "cautious"]
     assert complete("--context=s") == ("s", ["schema"])
     assert offered("--max-steps ") == []
     assert offered("-o ") == []
@@ -101,7 +101,7 @@ def test_tab_in_a_shell(shell: Any) -> None:
     assert tab(shell, "%%openhands --max-s") == ["%%openhands --max-steps"]
     assert tab(shell, "%%openhands --policy=al") == ["%%openhands --policy=always"]
     assert tab(shell, "%%openhands --model x --policy ") == [
-        f"%%openhands --model x --policy {choice}" for choice in ("risky", "never", "always")
+        f"%%openhands --model x --policy {choice}" for choice in BY_NAME["policy"].choices
     ]
 
 

@@ -29,7 +29,7 @@ def test_each_row_is_complete(option: Option) -> None:
 def test_flag_and_variable_derive_from_the_name() -> None:
     option = BY_NAME["max_steps"]
     assert (option.flag, option.variable) == ("--max-steps", "OPENHANDS_MAX_STEPS")
-    assert BY_NAME["policy"].placeholder == "risky|never|always"
+    assert BY_NAME["policy"].placeholder == "risky|never|always|cautious"
 
 
 def test_the_settings_model_has_a_field_for_each_row_in_order() -> None:

@@ -8,7 +8,13 @@ from oh_kernel.conversation.confirmation import Gate
 from oh_kernel.errors import SettingsError
 from oh_kernel.events import Action, ActionEvent, MessageToolCall, SecurityRisk
 from oh_kernel.security.analyzers import assess
-from oh_kernel.security.policies import ConfirmRisky, policy_named
+from oh_kernel.security.policies import (
+    AlwaysConfirm,
+    ConfirmationPolicy,
+    ConfirmRisky,
+    NeverConfirm,
+    policy_named,
+)
 from oh_kernel.security.secrets import HIDDEN, SecretMask
 from oh_kernel.tools.ipython import IpythonAction
 from oh_kernel.tools.terminal import TerminalAction
@@ -175,3 +181,27 @@ def test_secret_is_hidden_also_inside_json() -> None:
 
 def test_short_value_is_not_hunted_inside_other_text() -> None:
     assert SecretMask(["7"])("17") == "17"
+
+
+@pytest.mark.parametrize(
+    ("policy", "asks"),
+    [
+        (ConfirmRisky(), {"HIGH"}),
+        (ConfirmRisky("MEDIUM"), {"MEDIUM", "HIGH"}),
+        (
+            ConfirmRisky(SecurityRisk.LOW, confirm_unknown=True),
+            {"LOW", "MEDIUM", "HIGH", "UNKNOWN"},
+        ),
+        (policy_named("cautious"), {"MEDIUM", "HIGH", "UNKNOWN"}),
+        (policy_named("risky"), {"HIGH"}),
+        (AlwaysConfirm(), {"LOW", "MEDIUM", "HIGH", "UNKNOWN"}),
+        (NeverConfirm(), set()),
+    ],
+)
+def test_which_risks_a_policy_asks_about(policy: ConfirmationPolicy, asks: set[str]) -> None:
+    assert {risk.value for risk in SecurityRisk if policy.should_confirm(risk)} == asks
+
+
+def test_unknown_is_no_threshold() -> None:
+    with pytest.raises(SettingsError, match="confirm_unknown=True"):
+        ConfirmRisky("UNKNOWN")
