@@ -24,7 +24,8 @@ A turn is a JSON object with any of
     cut_after            close the connection after so many pieces
     hang_after           after so many pieces send nothing until the client has gone away
 
-Paths: /v1/chat/completions, /v1/responses, /v1/messages. The same script serves all three.
+Paths: /v1/chat/completions, /v1/responses, /v1/messages. The same script serves all three. With
+`capabilities`, /api/show answers as Ollama does; it is not among the requests.
 """
 
 import json
@@ -68,6 +69,7 @@ class ModelServer:
 
     def __init__(self, script: Script) -> None:
         self.script = list(script)
+        self.capabilities: list[str] | None = None  # told to who asks as Ollama is asked
         self.requests: list[Request] = []
         self._lock = threading.Lock()
         self._tries: dict[int, int] = {}
@@ -163,6 +165,10 @@ class _Handler(BaseHTTPRequestHandler):
 
     def do_POST(self) -> None:
         body = self.rfile.read(int(self.headers.get("content-length") or 0))
+        if self.path == "/api/show":
+            known = self.server.model.capabilities
+            self._send(200 if known else 404, json.dumps({"capabilities": known}), {})
+            return
         headers = {name.lower(): value for name, value in self.headers.items()}
         self.request_seen = Request(self.path, headers, body, time.monotonic())
         self.server.model.requests.append(self.request_seen)
