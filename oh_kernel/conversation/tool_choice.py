@@ -6,7 +6,7 @@ from oh_kernel.llm.base import LLM
 from oh_kernel.settings import Settings
 from oh_kernel.tools.base import Tool
 from oh_kernel.tools.finish import FinishTool
-from oh_kernel.tools.presets import tool_named, tools_named
+from oh_kernel.tools.presets import tool_named, tools_of
 from oh_kernel.tools.response_schema import ResponseSchema
 
 
@@ -21,8 +21,7 @@ def tool_choice(
         given = list({tool.name: tool for tool in named}.values())  # a name is one tool
 
     def choose(settings: Settings) -> Sequence[type[Tool]]:
-        model = llm.model if llm else settings.model
-        chosen = tools_named(settings.tools, model) if given is None else given
+        chosen = tools_of(settings, llm.model if llm else None) if given is None else given
         return [*(tool for tool in chosen if tool.name != "finish"), finish] if form else chosen
 
     return choose

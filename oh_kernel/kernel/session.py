@@ -33,7 +33,7 @@ from oh_kernel.security.hooks.trust import trust_hooks
 from oh_kernel.sessions.namespace import Namespace
 from oh_kernel.settings import Settings, load_settings
 from oh_kernel.store import EventStore
-from oh_kernel.tools.presets import Resources, tools_named
+from oh_kernel.tools.presets import Resources, tools_of
 from oh_kernel.views.result import TurnResult
 
 WHAT_LEAVES = (
@@ -220,7 +220,7 @@ class NotebookSession:
         """The tools that the agent has, and what their descriptions say first."""
         return [
             {"tool": tool.name, "what it does": tool.prose.partition("\n")[0]}
-            for tool in tools_named(self.settings.tools, self.settings.model)
+            for tool in tools_of(self.settings)
         ]
 
     def trust(self) -> str:

@@ -79,6 +79,12 @@ class Resources:
     """Hides secrets in what is shown beside the log, such as displays in the notebook."""
 
 
+def tools_of(settings: Settings, model: str | None = None) -> tuple[type[Tool], ...]:
+    """The tools that the settings say; a model that acts by code blocks needs what runs them."""
+    acts_by_code = settings.tool_calls == "code" and settings.tools == AUTO
+    return tools_named(",".join(_RUN) if acts_by_code else settings.tools, model or settings.model)
+
+
 def tools_named(wanted: str, model: str | None = None) -> tuple[type[Tool], ...]:
     """The tools of a list of presets and tools; "auto" is the preset that suits `model`.
 

@@ -20,6 +20,7 @@ from oh_kernel.tools.presets import (
     preset_for,
     tool_named,
     tools_named,
+    tools_of,
 )
 from tests.conversations import Scripted, say
 
@@ -43,6 +44,16 @@ def names(wanted: str, model: str | None = None) -> list[str]:
 def test_preset_has_the_tools_of_the_contract_and_ours(preset: str) -> None:
     assert set(names(preset)) - OURS == OF_THE_CONTRACT[preset]
     assert (set(names(preset)) >= OURS) is (preset != "planning")
+
+
+def test_a_model_that_acts_by_code_has_what_runs_code() -> None:
+    for tool_calls, tools, expected in (
+        ("code", "auto", ["ipython", "terminal"]),
+        ("code", "default", names("default")),
+        ("text", "auto", names("default")),
+    ):
+        settings = Settings(tool_calls=tool_calls, tools=tools)  # type: ignore[arg-type]  # a table
+        assert [tool.name for tool in tools_of(settings)] == expected
 
 
 @pytest.mark.parametrize(
