@@ -52,7 +52,7 @@ def test_a_model_that_acts_by_code_has_what_runs_code() -> None:
         ("code", "default", names("default")),
         ("text", "auto", names("default")),
     ):
-        settings = Settings(tool_calls=tool_calls, tools=tools)  # type: ignore[arg-type]  # a table
+        settings = load_settings({"tool_calls": tool_calls, "tools": tools}, environ={})
         assert [tool.name for tool in tools_of(settings)] == expected
 
 
