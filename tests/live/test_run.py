@@ -214,7 +214,7 @@ def test_run_that_is_told_to_go_ends_in_order(
     _, errors = process.communicate(timeout=DEADLINE_S)
     assert (process.returncode, errors) == (128 + number, "oh-kernel: stopped\n")
     kinds = stored_kinds(folder)
-    assert kinds.count("ActionEvent") == 1 and kinds[-2] == "PauseEvent"
+    assert kinds.count("ActionEvent") == 1 and kinds[-2] == "InterruptEvent"
     assert not psutil.pid_exists(int(pid_file.read_text()))
 
 
