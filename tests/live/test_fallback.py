@@ -7,6 +7,7 @@ import pytest
 
 from oh_kernel.conversation.conversation import Conversation
 from oh_kernel.errors import ModelAuthError
+from oh_kernel.events import LLMCompletionLogEvent
 from oh_kernel.llm.base import RetryNotice
 from oh_kernel.settings import load_settings
 from tests.live.model_server import ModelServer
@@ -55,6 +56,9 @@ def test_the_next_model_is_asked_with_its_own_key_alone(tmp_path: Path) -> None:
         assert str(talk.run()) == "finished"
         assert "here I am" in talk.events[-2].to_json()
         assert [notice.reason for notice in notices.seen if "anthropic:two" in notice.reason]
+        records = [event for event in talk.events if isinstance(event, LLMCompletionLogEvent)]
+        assert [record.model_name for record in records] == ["two"]
+        assert talk.metrics.calls == 1
         for server, own, other in (
             (first, "OPENAI_API_KEY", "ANTHROPIC_API_KEY"),
             (second, "ANTHROPIC_API_KEY", "OPENAI_API_KEY"),
