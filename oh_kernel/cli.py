@@ -120,6 +120,14 @@ def _add_run(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("-C", dest="folder", metavar="DIR", help="the folder to work in")
     parser.add_argument(
+        "--secret",
+        dest="secrets",
+        metavar="NAME",
+        action="append",
+        default=[],
+        help="have commands get this variable of the environment, and no output show its value",
+    )
+    parser.add_argument(
         "--json", action="store_true", help="print events only, one a line; the rest to stderr"
     )
     add_options(parser)

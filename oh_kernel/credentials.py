@@ -32,6 +32,17 @@ def store_key(provider: str, key: str, folder: Path) -> str:
     return str(path)
 
 
+def forget_key(provider: str, folder: Path) -> None:
+    """Keep no key for `provider` any more, wherever it was."""
+    path = folder / "credentials"
+    keys = _read(path)
+    if keys.pop(provider, None):
+        _write(path, keys)
+    keyring = _keyring()
+    if keyring and keyring.get_password(SERVICE, provider):
+        keyring.delete_password(SERVICE, provider)
+
+
 def _read(path: Path) -> dict[str, str]:
     try:
         mode = path.stat().st_mode

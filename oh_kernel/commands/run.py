@@ -3,7 +3,8 @@
 import argparse
 import os
 import sys
-from collections.abc import Callable
+import warnings
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from oh_kernel.cli import options_given
@@ -18,7 +19,9 @@ from oh_kernel.errors import ModelNotConfigured, SettingsError
 from oh_kernel.events import Event, UserRejectObservation
 from oh_kernel.llm.base import LLM
 from oh_kernel.providers import how_to_set_a_model_in_a_terminal
-from oh_kernel.settings import Settings, config_path, load_settings
+from oh_kernel.security.registry import SecretWarning
+from oh_kernel.security.secret_sources import EnvironmentSecret, SecretValue
+from oh_kernel.settings import Settings, config_path, environment_variable, load_settings
 from oh_kernel.views.console import ConsoleTranscript
 
 EXIT = {Status.FINISHED: 0, Status.WAITING_FOR_CONFIRMATION: 3}
@@ -57,14 +60,17 @@ def do_task(arguments: argparse.Namespace, make_llm: MakeLLM | None = None) -> i
     stored = found_in(settings.store_file, arguments.resume) if arguments.resume else None
     settings = _entered(settings, arguments.folder or (stored.workspace if stored else None))
     goes_on_with = stored.id if stored else None
+    secrets = _secrets_named(arguments.secrets)
     with ended_like_interrupts():
         if not arguments.json:
             output = Output(sys.stdout)
             console = ConsoleTranscript(output, workspace=settings.workspace)
-            return _told(output, _turn(task, settings, goes_on_with, make_llm, console))
+            code = _turn(task, settings, goes_on_with, secrets, make_llm, console)
+            return _told(output, code)
         with only_ours() as stream:
             output = Output(stream)
-            return _told(output, _turn(task, settings, goes_on_with, make_llm, JsonLines(output)))
+            code = _turn(task, settings, goes_on_with, secrets, make_llm, JsonLines(output))
+            return _told(output, code)
 
 
 def _told(output: Output, code: int) -> int:
@@ -86,17 +92,31 @@ def _entered(settings: Settings, folder: str | None) -> Settings:
     return settings.with_("-C", workspace=workspace)
 
 
+def _secrets_named(names: Sequence[str]) -> dict[str, SecretValue]:
+    """The secrets of these names, whose values are in the environment: never on a command line."""
+    for name in names:
+        if not environment_variable(name):
+            raise SettingsError(
+                f"--secret {name}: the variable {name} is not set.",
+                remedy="The flag takes the name alone; have the variable hold the value.",
+            )
+    return {name: EnvironmentSecret(variable=name) for name in names}
+
+
 def _turn(
     task: str,
     settings: Settings,
     conversation_id: str | None,
+    secrets: Mapping[str, SecretValue],
     make_llm: MakeLLM | None,
     listener: Listener,
 ) -> int:
     assert settings.workspace is not None
     llm = make_llm(settings, settings.workspace) if make_llm else None
+    warnings.simplefilter("ignore", SecretWarning)  # `remarks` says the same
     with Conversation(
         settings=settings,
+        secrets=secrets,
         conversation_id=conversation_id,
         llm=llm,
         unattended=settings.unattended,

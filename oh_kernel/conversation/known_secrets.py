@@ -66,9 +66,9 @@ class KnownSecrets:
         """Raise ConversationError while the value of one is missing: it could not be hidden."""
         if missing := ", ".join(self.registry.missing):
             raise ConversationError(
-                f"The values of these secrets were not kept over the restart: {missing}.",
-                remedy="Give each again with `%openhands secret NAME` or update_secrets, or forget "
-                "it with `%openhands secret NAME forget`.",
+                f"The values of these secrets were not kept and could not be hidden: {missing}.",
+                remedy="Give each again (`%openhands secret NAME`, update_secrets or --secret NAME "
+                "with the variable set), or forget it: `%openhands secret NAME forget`.",
             )
 
     async def tell(self) -> None:

@@ -64,6 +64,13 @@ COMMANDS = (
         r"(?:[^\s:/'\"]+[:/]\S+|[\w.-]+)?",
     ),
     Command("login", "[PROVIDER]", "ask for a provider's key and store it", r"(?:[a-z][a-z-]*)?"),
+    Command(
+        "secret",
+        "NAME",
+        "ask for a value that commands get as $NAME; also: NAME keep, NAME forget",
+        r"(?:[A-Z_][A-Z0-9_]*(?:\s+(?:keep|forget))?)?",
+    ),
+    Command("secrets", "", "the names of the secrets, and where the values come from"),
     Command("trust", "", "have the hooks that this folder brings run, as they are now"),
     Command("review", "[N]", "open the edits of the last turn, or of turn N, again", NUMBER),
     Command("fork", "[N]", "go on in a copy that ends with turn N, or with the last", NUMBER),

@@ -58,6 +58,12 @@ class NotebookSession(Protocol):
 
     async def review(self, n: int | None) -> object: ...
 
+    async def take_secret(self, name: str, value: str, *, keep: bool) -> object: ...
+
+    async def forget_secret(self, name: str) -> object: ...
+
+    def secrets(self) -> object: ...
+
     async def manage(self, command: str, argument: str) -> object: ...
 
 
@@ -124,6 +130,10 @@ async def _command(request: Do, session: NotebookSession, shell: Any) -> object:
             return _config(request, session, shell)
         case "login":
             return await _login(request.argument, session)
+        case "secret":
+            return await _secret(argument, session)
+        case "secrets":
+            return session.secrets()
         case "review":
             return await session.review(number)
         case "fork" | "btw" | "condense" | "title" | "rename" | "delete" | "rerun":
@@ -196,6 +206,19 @@ async def _login(named: str | None, session: NotebookSession) -> str:
     return text
 
 
+async def _secret(argument: str, session: NotebookSession) -> object:
+    name, _, what = argument.partition(" ")
+    if not name:
+        return session.secrets()
+    if what.strip() == "forget":
+        return await session.forget_secret(name)
+    value = await _asked(
+        f"Value of {name} (not shown): ",
+        remedy="Set it as a variable and run oh-kernel with --secret, or use update_secrets.",
+    )
+    return await session.take_secret(name, value, keep=what.strip() == "keep")
+
+
 def _provider(name: str | None) -> Provider:
     """The provider called `name`, or that of the model `name`."""
     found = PROVIDERS_BY_NAME.get(name or "") or provider_of(name or "")
@@ -208,14 +231,14 @@ def _provider(name: str | None) -> Provider:
     )
 
 
-async def _asked(prompt: str) -> str:
+_NO_STDIN = "Set the provider's variable, such as OPENAI_API_KEY, before the kernel starts."
+
+
+async def _asked(prompt: str, *, remedy: str = _NO_STDIN) -> str:
     from IPython.core.error import StdinNotImplementedError  # there when a shell calls us
 
     try:
         # Looked up when it is called: a kernel puts its own in place while a cell runs.
         return (await run_on_main(lambda: getpass.getpass(prompt))).strip()
     except (StdinNotImplementedError, EOFError) as error:
-        raise SettingsError(
-            "Nobody can be asked for a key here.",
-            remedy="Set the provider's variable, such as OPENAI_API_KEY, before the kernel starts.",
-        ) from error
+        raise SettingsError("Nobody can be asked for a key here.", remedy=remedy) from error

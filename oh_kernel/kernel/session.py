@@ -22,6 +22,7 @@ from oh_kernel.events import (
     ObservationEvent,
 )
 from oh_kernel.kernel.history import found, listed
+from oh_kernel.kernel.notebook_secrets import NotebookSecrets
 from oh_kernel.kernel.notes import Table
 from oh_kernel.kernel.recent_cells import last_count, recent_cells
 from oh_kernel.kernel.requests import answered
@@ -69,6 +70,7 @@ class NotebookSession:
         self._known_cells = 0  # the execution count up to which the model knows the user's cells
         self._said_what_leaves = False
         self._told: set[str] = set()  # remarks on logs
+        self._secrets = NotebookSecrets()
 
     async def turn(
         self, prompt: str, *, new: bool = False, overrides: dict[str, object] | None = None
@@ -106,6 +108,7 @@ class NotebookSession:
         self._close_review()
         conversation = self._open_conversation(settings)
         _check_workspace(settings, conversation)
+        await self._secrets.give_to(conversation)
         await conversation.use(settings)
         conversation.open_model()
         return conversation
@@ -156,7 +159,20 @@ class NotebookSession:
         conversation_id = stored_conversation(store, conversation_id).id
         await self.new()
         conversation = self._open_conversation(self.settings, conversation_id)
+        await self._secrets.give_to(conversation)
         return f"Going on with {conversation_id}: {_in_words(conversation)}"
+
+    async def take_secret(self, name: str, value: str, *, keep: bool) -> str:
+        """Have commands know a secret; with `keep`, conversations after a restart too."""
+        return await self._secrets.take(name, value, self._conversation, keep=keep)
+
+    async def forget_secret(self, name: str) -> str:
+        """Take a secret away again."""
+        return await self._secrets.forget(name, self._conversation)
+
+    def secrets(self) -> Table:
+        """The names of the secrets, and where the values come from."""
+        return self._secrets.table(self._conversation)
 
     def status(self) -> str:
         """What the agent is doing."""

@@ -68,9 +68,9 @@ class SecretRegistry:
 
     @property
     def missing(self) -> list[str]:
-        """The names whose values were not kept over a restart."""
-        sources = self._sources.items()
-        return [n for n, one in sources if isinstance(one, StaticSecret) and not one.value]
+        """The names whose values are not here: not kept over a restart, or a variable not set."""
+        kinds = (StaticSecret, EnvironmentSecret)
+        return [n for n, one in self._sources.items() if isinstance(one, kinds) and not one.value]
 
     @property
     def described(self) -> dict[str, str]:
@@ -160,7 +160,7 @@ class SecretRegistry:
         self._values[name] = value
         self._failed.pop(name, None)
         self._mask.add(value)
-        if remark := _remark(name, value):
+        if remark := remark_on(name, value):
             self._remarks[name] = remark
 
     def _forget(self, name: str) -> None:
@@ -168,7 +168,8 @@ class SecretRegistry:
             known.pop(name, None)
 
 
-def _remark(name: str, value: str) -> str:
+def remark_on(name: str, value: str) -> str:
+    """What a person should know of how well this value can be hidden; empty if well."""
     if len(value) < SHORTEST:
         return _TOO_SHORT.format(name=name, shortest=SHORTEST)
     if value in HIDDEN:

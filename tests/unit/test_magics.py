@@ -12,7 +12,7 @@ from IPython.core.interactiveshell import InteractiveShell
 from oh_kernel.credentials import stored_key
 from oh_kernel.errors import OpenHandsError, SettingsError
 from oh_kernel.kernel.config import add_options, options_of
-from oh_kernel.kernel.grammar import parse
+from oh_kernel.kernel.grammar import Ask, parse
 from oh_kernel.kernel.magics import answer
 from oh_kernel.kernel.notes import Note, Table, displayed, refused
 from oh_kernel.loop import run_blocking
@@ -61,6 +61,15 @@ class WrittenDown:
 
     async def review(self, n: int | None) -> object:
         return self._note("review", n)
+
+    async def take_secret(self, name: str, value: str, *, keep: bool) -> object:
+        return self._note("take_secret", name, value, keep)
+
+    async def forget_secret(self, name: str) -> object:
+        return self._note("forget_secret", name)
+
+    def secrets(self) -> object:
+        return self._note("secrets")
 
     async def manage(self, command: str, argument: str) -> object:
         return self._note("manage", command, argument)
@@ -302,3 +311,27 @@ def test_errors_are_one_line_with_the_remedy() -> None:
     assert repr(note) == "The model is away. Try later."
     assert note.is_error
     assert "<script>" not in Note("<script>")._repr_html_()
+
+
+@pytest.mark.parametrize(
+    ("line", "asked"),
+    [
+        ("secret TOKEN", ("take_secret", "TOKEN", "typed", False)),
+        ("secret TOKEN keep", ("take_secret", "TOKEN", "typed", True)),
+        ("secret TOKEN forget", ("forget_secret", "TOKEN")),
+        ("secret", ("secrets",)),
+        ("secrets", ("secrets",)),
+    ],
+)
+def test_secret_is_asked_for_and_never_on_the_line(
+    shell: Any, monkeypatch: pytest.MonkeyPatch, line: str, asked: tuple[object, ...]
+) -> None:
+    # What a kernel does while a cell runs: the question goes to the front end.
+    monkeypatch.setattr(getpass, "getpass", lambda prompt: "typed ")
+    session = WrittenDown()
+    run_blocking(answer(parse(line), session, shell))
+    assert session.asked == [asked]
+
+
+def test_what_only_begins_like_a_secret_is_a_prompt() -> None:
+    assert isinstance(parse("secret santa: draw the names"), Ask)
