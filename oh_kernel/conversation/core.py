@@ -7,7 +7,6 @@ threads. The store, the model and the tools belong to the conversation and are c
 import asyncio
 import logging
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
@@ -32,7 +31,8 @@ from oh_kernel.conversation.run import Run
 from oh_kernel.conversation.state import Status, Trigger, next_status
 from oh_kernel.conversation.stopping import STOP_GRACE_S, Stop
 from oh_kernel.conversation.toolbox import Toolbox
-from oh_kernel.errors import ConversationError, StoreError
+from oh_kernel.conversation.writing import Writing
+from oh_kernel.errors import ConversationError
 from oh_kernel.events import (
     ActionEvent,
     Message,
@@ -49,7 +49,7 @@ from oh_kernel.security.policies import ConfirmationPolicy, policy_named
 from oh_kernel.security.secret_sources import SecretValue
 from oh_kernel.security.secrets import SecretMask
 from oh_kernel.settings import Settings
-from oh_kernel.store import HEARTBEAT_S, EventStore, Lease
+from oh_kernel.store import EventStore
 from oh_kernel.tools.base import Tool, ToolExecutor
 from oh_kernel.tools.files import Files
 from oh_kernel.tools.presets import Resources, make_executor
@@ -113,9 +113,7 @@ class Core:
             lambda: self.settings,
             lambda: self._toolbox.tools,
         )
-        self._label = label
-        self._lease: Lease | None = None
-        self._heartbeat: asyncio.Task[None] | None = None
+        self._writing = Writing(store, conversation_id, label)
         self._becoming_writer = asyncio.Lock()
         self._changing = asyncio.Lock()  # held while a state of rest is left, from whatever side
         self._stop: Stop | None = None  # of the run that goes on
@@ -312,7 +310,7 @@ class Core:
         self._hide_key()
         self.files.allow(settings.allowed_folders)
         self._toolbox.tools = tuple(self._choose_tools(settings))
-        if self._lease is not None:
+        if self._writing.has_begun:
             await self._tell_of_tools()
         await self.models.use(settings)
 
@@ -322,13 +320,9 @@ class Core:
             self._stop.interrupt()
             await asyncio.wait({self._running}, timeout=STOP_GRACE_S)
         await self.hooks.close()
-        if self._heartbeat is not None:
-            self._heartbeat.cancel()
         self._toolbox.close()
         await self.models.aclose()
-        if self._lease is not None:
-            self._lease.release()
-        self._lease = self._heartbeat = None
+        self._writing.end()
 
     async def _begin_session(self) -> None:
         """Become the writer, and hear the hooks as they are now; SettingsError for bad ones."""
@@ -340,13 +334,16 @@ class Core:
         """Become the writer of this conversation, and put right what a dead one left open."""
         async with self._becoming_writer:
             self.secrets.require_all()
-            if self._lease is None:
-                await self._become_writer()
+            if self._writing.has_begun:
+                return
+            await self._writing.begin()
+            try:
+                await self._put_right()
+            except BaseException:
+                self._writing.end()  # so that it is all done when it is tried again
+                raise
 
-    async def _become_writer(self) -> None:
-        # On a thread of its own: another process may hold the lock's file for a moment.
-        self._lease = await asyncio.to_thread(self.store.lease, self.id, label=self._label or None)
-        self._heartbeat = asyncio.ensure_future(self._beat(self._lease))
+    async def _put_right(self) -> None:
         self.log.load()  # another process may have written since
         self.secrets.restore()
         self.secrets.require_all()
@@ -356,14 +353,8 @@ class Core:
     async def update_secrets(self, secrets: Mapping[str, SecretValue | None]) -> None:
         """Add, replace or (by None) forget secrets; the model is told at the next message."""
         self.secrets.update(secrets)
-        if self._lease is not None:
+        if self._writing.has_begun:
             await self.secrets.tell()
-
-    async def _beat(self, lease: Lease) -> None:
-        with suppress(StoreError):  # taken over meanwhile: the next append is told so
-            while True:
-                await asyncio.sleep(HEARTBEAT_S)
-                await lease.beat_async()
 
     async def _tell_of_tools(self) -> None:
         """The system prompt, at the start and when the set of tools has changed."""

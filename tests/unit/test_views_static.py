@@ -15,6 +15,7 @@ from oh_kernel.events import (
     Condensation,
     ConversationErrorEvent,
     Event,
+    InterruptEvent,
     LLMCompletionLogEvent,
     PauseEvent,
     UserRejectObservation,
@@ -141,6 +142,17 @@ def test_a_call_can_be_drawn_in_every_state(state: CallState) -> None:
     call = replace(call_of(action("terminal", {"command": "x"})), state=state)
     shown = render_block(call)
     assert f"({state}" in shown.text and state in Shown(shown.html).text
+
+
+def test_a_stop_says_what_was_cut_and_a_death_belongs_to_its_own_turn() -> None:
+    call = action("terminal", {"command": "sleep 9"})
+    cut = "terminal `sleep 9` was stopped, 1 call was not started"
+    stop = InterruptEvent(cut=cut)
+    text = render_turn([call, failed(call, STOPPED_CALL), stop]).text
+    assert "■ terminal: sleep 9 (interrupted)" in text and f"Stopped by you: {cut}." in text
+    died = InterruptEvent(source="environment", cut="the kernel died")
+    assert "Cut off: the kernel died." in render_turn([call, failed(call, "x"), died]).text
+    assert not Turn.of([died]).blocks  # the next turn's view begins with it
 
 
 def test_a_stopped_tool_that_says_how_far_it_got_is_interrupted() -> None:
