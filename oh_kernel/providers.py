@@ -99,6 +99,14 @@ def own_address(host: str) -> str:
     return f"{scheme}://{name}{':' + port if port else ''}{slash}{path}".rstrip("/") + "/v1"
 
 
+def acts_by_code(mode: str, model: str) -> bool:
+    """Whether a model's actions are blocks of code, by the option `tool_calls` and its name.
+
+    Those on this machine are small, and read the schemas of all tools for minutes.
+    """
+    return mode == "code" or (mode == "auto" and provider_name(model) == "local")
+
+
 def how_to_name_a_model(model: str) -> str:
     """What to write in place of a name that begins with no known provider; the nearest first."""
     names = [one.name for one in PROVIDERS]

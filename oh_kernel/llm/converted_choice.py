@@ -8,6 +8,7 @@ from oh_kernel.llm.clients import OLLAMA_URL, split_name
 from oh_kernel.llm.converted import ConvertedLLM
 from oh_kernel.llm.converted_watch import WatchedLLM
 from oh_kernel.llm.converted_ways import CodeBlocks, Tags
+from oh_kernel.providers import acts_by_code
 
 # At their own addresses, the calls of these are never left in the text.
 _DEPENDABLE = ("openai", "openai-responses", "anthropic", "google", "bedrock")
@@ -23,14 +24,14 @@ _WITHOUT_TOOLS = re.compile(
 def with_tools(inner: LLM, model: str, mode: str, base_url: str | None) -> LLM:
     """`inner`, the model called `model`, with calls in the way that `mode` names.
 
-    "auto" is native for all that are known to have tools, and text where they lack them or only
-    write their calls down.
+    "auto" is native for all that are known to have tools, text where they lack them or only write
+    their calls down, and code for those on this machine.
     """
+    if acts_by_code(mode, model):
+        return ConvertedLLM(inner, CodeBlocks())
     match mode:
         case "text":
             return ConvertedLLM(inner, Tags(model))
-        case "code":
-            return ConvertedLLM(inner, CodeBlocks())
         case "auto" if _needs_watching(model, base_url):
             converted = ConvertedLLM(inner, Tags(model))
             return WatchedLLM(inner, converted, lambda: _has_tools(model, base_url))
@@ -39,9 +40,8 @@ def with_tools(inner: LLM, model: str, mode: str, base_url: str | None) -> LLM:
 
 
 def _needs_watching(model: str, base_url: str | None) -> bool:
-    scheme = model.partition(":")[0]
-    if scheme in (*_FROM_FILES, "local"):
-        return scheme == "local"
+    if model.partition(":")[0] in _FROM_FILES:
+        return False
     return base_url is not None or split_name(model)[0] not in _DEPENDABLE
 
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from oh_kernel.errors import SettingsError
 from oh_kernel.events import Event
+from oh_kernel.providers import acts_by_code
 from oh_kernel.settings import Settings, notebook_of_session
 from oh_kernel.tools.base import Tool, ToolExecutor
 
@@ -81,8 +82,9 @@ class Resources:
 
 def tools_of(settings: Settings, model: str | None = None) -> tuple[type[Tool], ...]:
     """The tools that the settings say; a model that acts by code blocks needs what runs them."""
-    acts_by_code = settings.tool_calls == "code" and settings.tools == AUTO
-    return tools_named(",".join(_RUN) if acts_by_code else settings.tools, model or settings.model)
+    model = model or settings.model
+    by_code = settings.tools == AUTO and acts_by_code(settings.tool_calls, model or "")
+    return tools_named(",".join(_RUN) if by_code else settings.tools, model)
 
 
 def tools_named(wanted: str, model: str | None = None) -> tuple[type[Tool], ...]:
