@@ -6,8 +6,8 @@ from pathlib import Path
 from oh_kernel.errors import ModelNotConfigured
 from oh_kernel.llm.base import LLM
 from oh_kernel.llm.clients import DEFAULT_TIMEOUT_S
-from oh_kernel.llm.converted_choice import with_tools
-from oh_kernel.llm.converted_ways import STOP_WORDS
+from oh_kernel.llm.converted.choice import with_tools
+from oh_kernel.llm.converted.ways import STOP_WORDS
 from oh_kernel.llm.request_options import RequestOptions
 from oh_kernel.llm.retry import RetryingLLM, RetryPolicy
 

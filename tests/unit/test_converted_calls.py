@@ -18,12 +18,12 @@ from oh_kernel.llm.base import (
     ToolCallDelta,
     ToolSpec,
 )
-from oh_kernel.llm.converted import ConvertedLLM
-from oh_kernel.llm.converted_claims import claimed
-from oh_kernel.llm.converted_fences import block_of, first_block
-from oh_kernel.llm.converted_grammar import FUNCTION, OURS, Grammar, arguments_of, found, written
-from oh_kernel.llm.converted_watch import PATIENCE, WatchedLLM
-from oh_kernel.llm.converted_ways import CodeBlocks, Tags, Way
+from oh_kernel.llm.converted.claims import claimed
+from oh_kernel.llm.converted.fences import block_of, first_block
+from oh_kernel.llm.converted.grammar import FUNCTION, OURS, Grammar, arguments_of, found, written
+from oh_kernel.llm.converted.llm import ConvertedLLM
+from oh_kernel.llm.converted.watch import PATIENCE, WatchedLLM
+from oh_kernel.llm.converted.ways import CodeBlocks, Tags, Way
 from oh_kernel.llm.scripted import ScriptedLLM
 from oh_kernel.loop import run_blocking
 from tests.conversations import call, calls, say

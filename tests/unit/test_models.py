@@ -11,7 +11,7 @@ from oh_kernel.conversation.conversation import Conversation
 from oh_kernel.conversation.models import Models, model_of, settings_of_models
 from oh_kernel.errors import ModelNotConfigured, SettingsError
 from oh_kernel.llm.convert import Kind
-from oh_kernel.llm.converted_choice import with_tools
+from oh_kernel.llm.converted.choice import with_tools
 from oh_kernel.llm.fallback import FallbackLLM
 from oh_kernel.llm.request_options import RequestOptions
 from oh_kernel.llm.scripted import ScriptedLLM

@@ -6,13 +6,13 @@ from collections.abc import Sequence
 from typing import Protocol
 
 from oh_kernel.events import MessageToolCall
-from oh_kernel.llm import converted_claims as claims
-from oh_kernel.llm import converted_fences as fences
-from oh_kernel.llm import converted_grammar as grammar
 from oh_kernel.llm.base import ToolSpec
-from oh_kernel.llm.converted_prompt import RESULT, about_code, about_tools
-from oh_kernel.llm.converted_reading import Call, Reading
-from oh_kernel.llm.converted_screen import Opening
+from oh_kernel.llm.converted import claims as claims
+from oh_kernel.llm.converted import fences as fences
+from oh_kernel.llm.converted import grammar as grammar
+from oh_kernel.llm.converted.prompt import RESULT, about_code, about_tools
+from oh_kernel.llm.converted.reading import Call, Reading
+from oh_kernel.llm.converted.screen import Opening
 from oh_kernel.llm.sendable import valid_arguments
 
 STOP_WORDS = (RESULT.partition("{")[0],)

@@ -5,10 +5,10 @@ from contextlib import aclosing
 
 from oh_kernel.events import Message
 from oh_kernel.llm.base import LLM, Completion, Delta, RetryNotice, TextDelta, ToolSpec
-from oh_kernel.llm.converted_history import as_texts
-from oh_kernel.llm.converted_reading import as_completion, as_deltas
-from oh_kernel.llm.converted_screen import Screen
-from oh_kernel.llm.converted_ways import Way
+from oh_kernel.llm.converted.history import as_texts
+from oh_kernel.llm.converted.reading import as_completion, as_deltas
+from oh_kernel.llm.converted.screen import Screen
+from oh_kernel.llm.converted.ways import Way
 from oh_kernel.llm.wrapped import WrappedLLM
 
 

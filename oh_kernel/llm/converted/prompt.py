@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from oh_kernel.llm.base import ToolSpec
-from oh_kernel.llm.converted_grammar import Grammar, written
+from oh_kernel.llm.converted.grammar import Grammar, written
 
 RESULT = "EXECUTION RESULT of [{}]:"
 

@@ -23,7 +23,7 @@ from typing import Any
 
 from oh_kernel.events.text import parsed_json
 from oh_kernel.llm.base import ToolSpec
-from oh_kernel.llm.converted_screen import Opening
+from oh_kernel.llm.converted.screen import Opening
 
 Schema = Mapping[str, Any]
 

@@ -10,10 +10,10 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from oh_kernel.events.text import parsed_json
-from oh_kernel.llm import converted_grammar as grammar
 from oh_kernel.llm.base import ToolSpec
-from oh_kernel.llm.converted_reading import Call, Reading
-from oh_kernel.llm.converted_screen import Opening
+from oh_kernel.llm.converted import grammar as grammar
+from oh_kernel.llm.converted.reading import Call, Reading
+from oh_kernel.llm.converted.screen import Opening
 
 _NAMES = ("name", "function", "tool", "tool_name")
 _ARGUMENTS = ("arguments", "parameters", "args", "input")

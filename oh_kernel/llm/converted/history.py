@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 
 from oh_kernel.events import ImageContent, Message, MessageToolCall, TextContent
 from oh_kernel.events.content import Content
-from oh_kernel.llm.converted_prompt import RESULT
+from oh_kernel.llm.converted.prompt import RESULT
 from oh_kernel.llm.sendable import sendable
 
 NO_OUTPUT = "(no output)"

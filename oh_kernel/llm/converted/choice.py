@@ -5,9 +5,9 @@ import re
 from oh_kernel.llm import ollama
 from oh_kernel.llm.base import LLM
 from oh_kernel.llm.clients import OLLAMA_URL, split_name
-from oh_kernel.llm.converted import ConvertedLLM
-from oh_kernel.llm.converted_watch import WatchedLLM
-from oh_kernel.llm.converted_ways import CodeBlocks, Tags
+from oh_kernel.llm.converted.llm import ConvertedLLM
+from oh_kernel.llm.converted.watch import WatchedLLM
+from oh_kernel.llm.converted.ways import CodeBlocks, Tags
 from oh_kernel.providers import acts_by_code
 
 # At their own addresses, the calls of these are never left in the text.

@@ -7,7 +7,7 @@ same. So a longer fence may hold a shorter one.
 import re
 from dataclasses import dataclass
 
-from oh_kernel.llm.converted_screen import Opening
+from oh_kernel.llm.converted.screen import Opening
 
 LANGUAGES = {
     "python": "python",

@@ -13,9 +13,9 @@ from oh_kernel.llm.base import (
     TextDelta,
     ToolSpec,
 )
-from oh_kernel.llm.converted_claims import OPENING, claimed
-from oh_kernel.llm.converted_reading import as_completion, as_deltas
-from oh_kernel.llm.converted_screen import Screen
+from oh_kernel.llm.converted.claims import OPENING, claimed
+from oh_kernel.llm.converted.reading import as_completion, as_deltas
+from oh_kernel.llm.converted.screen import Screen
 from oh_kernel.llm.wrapped import WrappedLLM
 
 PATIENCE = 3
