@@ -6,6 +6,7 @@ from importlib.resources import files
 from oh_kernel.events import CondensationSummaryEvent, Event, Message, MessageEvent
 from oh_kernel.events.messages import message_of
 from oh_kernel.events.text import clip
+from oh_kernel.events.untrusted import untrusted
 
 MAX_EVENT_CHARS = 10_000
 """Of one event in the record; its middle is left out."""
@@ -23,7 +24,7 @@ def summary_request(events: Sequence[Event], scale: float = 1.0) -> list[Message
     prompt = files("oh_kernel.agents").joinpath("prompts/condense.md").read_text("utf-8")
     limit = max(1, int(min(MAX_EVENT_CHARS, longest_text(events)) * scale))
     record = "\n\n".join(_entry(event, limit) for event in events)
-    asked = f"<record>\n{record}\n</record>\n\nWrite the summary of this record now."
+    asked = f"{untrusted(record, 'record')}\n\nWrite the summary of this record now."
     return [Message.of("system", prompt), Message.of("user", asked)]
 
 

@@ -21,6 +21,7 @@ from oh_kernel.events import (
     MessageEvent,
     ObservationEvent,
 )
+from oh_kernel.events.untrusted import untrusted
 from oh_kernel.kernel.history import found, listed
 from oh_kernel.kernel.notebook_secrets import NotebookSecrets
 from oh_kernel.kernel.notes import Table
@@ -142,7 +143,8 @@ class NotebookSession:
         cells = recent_cells(shell, self._known_cells)
         self._known_cells = last_count(shell)
         hidden = {*shell.user_ns_hidden, "skills"}
-        return [summary(shell.user_ns, hidden, settings.context), cells]
+        told = (summary(shell.user_ns, hidden, settings.context), cells)
+        return [untrusted(text) for text in told if text]
 
     async def new(self) -> str:
         """Begin a new conversation with the next turn."""
