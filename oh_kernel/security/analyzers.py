@@ -5,6 +5,7 @@ analyzer that fails says HIGH: what nobody understood is what a person should se
 """
 
 import logging
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -42,7 +43,7 @@ def assess(
     text = getattr(action, reader[0], None) if reader is not None else None
     if reader is None or not isinstance(text, str):
         return _from_claim(claimed)
-    findings = examined(reader[1], text)
+    findings = examined(reader[1], _seen_from(workspace, text))
     risk = worst([*findings, Finding(claimed, "")])
     if risk is not SecurityRisk.HIGH:
         return Assessment(risk)
@@ -58,6 +59,17 @@ def examined(analyzer: Analyzer, text: str) -> Sequence[Finding]:
     except Exception:  # whatever it is, nobody has understood the text
         _log.exception("the risk of a text could not be judged")
         return [high("could not be judged")]
+
+
+def _seen_from(workspace: Path | None, text: str) -> str:
+    """`text` with each path into the workspace as one from there, where it is run.
+
+    Left as it is for a workspace that the user's home is in: that is more than a project.
+    """
+    if workspace is None or Path.home().is_relative_to(workspace):
+        return text
+    path = rf"(?<![\w.~/$}}-]){re.escape(str(workspace))}(?![\w.-])"
+    return re.sub(path, ".", text)
 
 
 def _from_claim(claimed: SecurityRisk) -> Assessment:

@@ -1,6 +1,7 @@
 """What waits for a person, and what is hidden."""
 
 import json
+from pathlib import Path
 
 import pytest
 
@@ -205,3 +206,31 @@ def test_which_risks_a_policy_asks_about(policy: ConfirmationPolicy, asks: set[s
 def test_unknown_is_no_threshold() -> None:
     with pytest.raises(SettingsError, match="confirm_unknown=True"):
         ConfirmRisky("UNKNOWN")
+
+
+@pytest.mark.parametrize(
+    ("command", "risk"),
+    [
+        ("cd /srv/project && rm notes.txt", SecurityRisk.MEDIUM),
+        ("rm -rf /srv/project/build", SecurityRisk.MEDIUM),
+        ("cat '/srv/project/data.csv'", SecurityRisk.LOW),
+        ("rm -rf /srv/project", SecurityRisk.HIGH),
+        ("rm -rf /srv/project/..", SecurityRisk.HIGH),
+        ("rm -rf /srv/project2/build", SecurityRisk.HIGH),
+        ("rm -rf /srv/project-old/data", SecurityRisk.HIGH),
+        ("rm -rf /mnt/srv/project/data", SecurityRisk.HIGH),
+        ("cat /srv/project/../../root/.ssh/id_rsa", SecurityRisk.HIGH),
+    ],
+)
+def test_absolute_path_of_the_workspace_is_as_risky_as_from_inside(
+    command: str, risk: SecurityRisk
+) -> None:
+    action = TerminalAction(command=command)
+    assert assess("terminal", action, SecurityRisk.LOW, Path("/srv/project")).risk is risk
+
+
+def test_home_as_a_workspace_makes_nothing_less_risky() -> None:
+    action = TerminalAction(command=f"rm -rf {Path.home()}")
+    found = assess("terminal", action, SecurityRisk.LOW, Path.home())
+    assert found.always_ask == assess("terminal", action, SecurityRisk.LOW).always_ask
+    assert found.risk is SecurityRisk.HIGH
