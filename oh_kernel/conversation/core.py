@@ -167,18 +167,19 @@ class Core:
         await self._begin_session()
         message_id = new_id()
         heard = await self.hooks.prompt(text, message_id)
-        await self.log.happen(Trigger.SEND)
         extended = [TextContent(text=part) for part in (*context, *heard.context) if part]
         if self._was_stored and not heard.blocked:
             extended.insert(0, TextContent(text=RESTARTED))
             self._was_stored = False
         message = Message.of("user", text)
         first = not any(isinstance(event, MessageEvent) for event in self.log.events)
-        await self.log.append(
-            MessageEvent(
-                id=message_id, source="user", llm_message=message, extended_content=extended
+        async with self._changing:  # a run ends before it or after it
+            await self.log.happen(Trigger.SEND)
+            await self.log.append(
+                MessageEvent(
+                    id=message_id, source="user", llm_message=message, extended_content=extended
+                )
             )
-        )
         if first:
             info = self.store.conversation(self.id)
             title = None if info and info.title else _title(self.mask(text))  # a person's stays
@@ -232,6 +233,7 @@ class Core:
             self.files,
             self.approvals,
             stop,
+            self._changing,
             approver=self.approver,
             attendants=self._attendants(),
             max_steps=self.settings.max_steps,

@@ -27,7 +27,10 @@ WAS_ASKED = "the kernel died or was restarted while the model was asked"
 async def answer_open_calls(log: ConversationLog) -> None:
     """Give each call without a result one, and leave the state of running."""
     if log.status is Status.WAITING_FOR_CONFIRMATION:
-        return  # they were never started, and still wait for a person
+        # Those that are open were never started, and still wait for a person.
+        if not log.open_calls:  # the last was answered, and the new state not yet stored
+            await log.happen(Trigger.REJECT_LAST)
+        return
     calls = unanswered(log.events)
     for position, call in enumerate(calls):
         # Calls run in order, so only the first open one can have been started.

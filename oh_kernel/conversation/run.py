@@ -4,6 +4,7 @@ Ask the model, carry out what it asks for, tell it the results, and again, until
 step is stored before the next begins; whatever ends the run, every call has a result.
 """
 
+import asyncio
 from collections.abc import Sequence
 from contextlib import suppress
 
@@ -52,6 +53,7 @@ class Run:
         files: Files,
         approvals: Approvals,
         stop: Stop,
+        changing: asyncio.Lock,
         *,
         approver: Approver | None = None,
         attendants: Sequence[Attendant] = (),
@@ -66,6 +68,8 @@ class Run:
         self._attendants = tuple(attendants)
         self._max_steps = max_steps
         self._stop = stop
+        self._changing = changing  # held while a message of the user is stored
+        self._seen = 0  # how many events there were when the model was last asked
         self._model = Asker(log, agent, stop, self._attendants)
         self._calls = CallRunner(log, toolbox, files, stop, self._attendants)
         self.steps = 0
@@ -78,19 +82,29 @@ class Run:
         """Run to the end of the turn; returns how it ended. Errors are recorded, then raised."""
         if self._log.status is not Status.RUNNING:
             return self._log.status
-        try:
-            status = await self._steps()
-        except Stopped:
-            status = await self._stopped()
-        except Exception as error:
-            await self._failed(error)
-            raise
-        await self._log.set_status(status)
-        return status
+        while True:
+            try:
+                status = await self._steps()
+            except Stopped:
+                status = await self._stopped()
+            except Exception as error:
+                await self._failed(error)
+                raise
+            if await self._has_ended(status):
+                return status
+
+    async def _has_ended(self, status: Status) -> bool:
+        """Record how the run ended; not that it is finished when the user spoke just before."""
+        async with self._changing:
+            if status is Status.FINISHED and self._log.user_spoke_since(self._seen):
+                return False
+            await self._log.set_status(status)
+            return True
 
     async def _steps(self) -> Status:
+        self._seen = self._log.last_call
         approved = self._log.open_calls  # of a reply that waited for a person
-        if await self._calls.carry_out(approved) and await self._ends(self._log.last_call):
+        if await self._calls.carry_out(approved) and await self._ends():
             return Status.FINISHED
         while self.steps < self._max_steps:
             self._stop.check_between_steps()
@@ -98,9 +112,9 @@ class Run:
                 if (status := await self._stop.reaching(attendant.before_step())) is not None:
                     return status
             self.steps += 1
-            seen = len(self._log.events)
+            self._seen = len(self._log.events)
             status = await self._step()
-            if status is Status.FINISHED and not await self._ends(seen):
+            if status is Status.FINISHED and not await self._ends():
                 continue
             if status is not None:
                 return status
@@ -113,9 +127,9 @@ class Run:
         )
         return Status.ERROR
 
-    async def _ends(self, seen: int) -> bool:
+    async def _ends(self) -> bool:
         """Whether a finished turn ends: not when the user spoke meanwhile or somebody objects."""
-        if self._log.user_spoke_since(seen):
+        if self._log.user_spoke_since(self._seen):
             return False
         for attendant in heard_at("reason_to_go_on", self._attendants):
             reason = await self._stop.reaching(attendant.reason_to_go_on())

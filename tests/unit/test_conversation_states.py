@@ -14,6 +14,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from oh_kernel.conversation.calls import rejection
 from oh_kernel.conversation.confirmation import Decision, Question
 from oh_kernel.conversation.conversation import Conversation
 from oh_kernel.conversation.log import Passing
@@ -33,7 +34,7 @@ from oh_kernel.loop import spawn
 from oh_kernel.store import EventStore
 from oh_kernel.tools.base import Tool, ToolContext, ToolExecutor
 from oh_kernel.tools.finish import FinishTool
-from tests.conversations import assert_each_call_answered_once, call, calls, say
+from tests.conversations import Scripted, assert_each_call_answered_once, call, calls, say
 from tests.experiments import count
 
 
@@ -332,3 +333,53 @@ def _table_of(page: str) -> dict[tuple[str, str], str]:
 
 
 _STATUS = {"waiting": "waiting_for_confirmation"}
+
+
+class SpeaksLate:
+    """Sends a message some turns of the event loop after the agent's first words."""
+
+    def __init__(self, conversation: Conversation, turns: int) -> None:
+        self._conversation, self._turns = conversation, turns
+        self.sending: Future[None] | None = None
+
+    def event(self, event: Event) -> None:
+        if isinstance(event, MessageEvent) and event.source == "agent" and not self.sending:
+            self.sending = spawn(self._speak())
+
+    async def _speak(self) -> None:
+        for _ in range(self._turns):
+            await asyncio.sleep(0)
+        await self._conversation.asend_message("one more thing")
+
+    def delta(self, delta: Passing) -> None:
+        """Of no interest."""
+
+
+@pytest.mark.parametrize("turns", range(30))
+def test_a_message_at_the_last_moment_of_a_run_is_answered(tmp_path: Path, turns: int) -> None:
+    with Scripted(tmp_path / "work", [say("done"), say("done")]) as scripted:
+        late = SpeaksLate(scripted.conversation, turns)
+        scripted.conversation.subscribe(late)
+        scripted.ask()
+        assert late.sending is not None
+        late.sending.result(30)
+        assert str(scripted.conversation.run()) == "finished"  # if it was not answered already
+        assert scripted.llm.requests[-1][-1].text == "one more thing"
+
+
+def test_a_process_that_died_behind_the_last_answer_leaves_no_empty_question(
+    tmp_path: Path,
+) -> None:
+    turns = [calls(call("probe", id="p")), say("well")]
+    options: dict[str, Any] = {"tools": [StateProbeTool, FinishTool], "policy": "always"}
+    with Scripted(tmp_path / "work", turns, **options) as scripted:
+        assert scripted.ask() == "waiting_for_confirmation"
+        (waiting,) = scripted.conversation.waiting_calls
+        cid, store = scripted.conversation.id, scripted.conversation.settings.store_file
+    with EventStore.open(store) as died:
+        died.append(cid, rejection(waiting, "no"))
+    with Scripted(tmp_path / "work", turns, conversation_id=cid, **options) as loaded:
+        with pytest.raises(ConversationError, match="The conversation is idle"):
+            loaded.conversation.approve()
+        loaded.conversation.send_message("go on")
+        assert str(loaded.conversation.run()) == "finished"
