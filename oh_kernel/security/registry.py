@@ -20,7 +20,8 @@ from oh_kernel.security.secret_sources import (
     source_of,
 )
 from oh_kernel.security.secrets import HIDDEN, SecretMask
-from oh_kernel.sessions.masking import SHORTEST, Forms
+from oh_kernel.sessions.encodings import SHORTEST, is_short
+from oh_kernel.sessions.masking import Forms
 
 BACK_OFF_S = 60.0
 STATE_KEY = "secret_registry"
@@ -170,7 +171,7 @@ class SecretRegistry:
 
 def remark_on(name: str, value: str) -> str:
     """What a person should know of how well this value can be hidden; empty if well."""
-    if len(value) < SHORTEST:
+    if is_short(value):
         return _TOO_SHORT.format(name=name, shortest=SHORTEST)
     if value in HIDDEN:
         return _PART_OF_MASK.format(name=name, hidden=HIDDEN)

@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from urllib.parse import quote, quote_plus
 
 SHORTEST = 6
-"""Shorter values are not masked: they would be found inside other text."""
+"""Shorter values, not counting line ends, are not masked: they would be found in other text."""
 HIDDEN = "<secret-hidden>"
 
 # JSON in a string of JSON in a string of JSON: arguments of a call that writes JSON.
@@ -34,10 +34,15 @@ def forms_of(value: str) -> set[str]:
     >>> {"p%26q-rs", "cCZxLXJz", "702671 2d7273".replace(" ", "")} <= forms_of("p&q-rs")
     True
     """
-    if len(value) < SHORTEST or value in HIDDEN:
+    if is_short(value) or value in HIDDEN:
         return set()
     found = {value, *_escaped(value), *_in_addresses(value), *_in_bytes(value), *_lines(value)}
     return {form for form in found if len(form) >= SHORTEST}
+
+
+def is_short(value: str) -> bool:
+    """Whether a value is too short to be masked."""
+    return len(re.sub(r"[\r\n]+[ \t]*", "", value)) < SHORTEST
 
 
 def _escaped(value: str) -> Iterator[str]:

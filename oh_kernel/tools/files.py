@@ -9,6 +9,7 @@ to `carry_out`:
 """
 
 import os
+import re
 import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -28,6 +29,7 @@ from agentskills.errors import (
     NotAllowed,
 )
 from agentskills.journal import Journal
+from oh_kernel.sessions.masking import HIDDEN
 from oh_kernel.settings import data_folder
 from oh_kernel.tools.changes import ChangedSinceEdit, Changes, NothingToUndo, Step
 from oh_kernel.tools.notebook_format import checked_as_notebook, max_bytes_of
@@ -188,11 +190,13 @@ class Files:
 
     def _revert(self, target: Path, old_text: str | None, new_text: str | None) -> None:
         edit, content = self._changes.last(target), self._changes.content(target)
-        is_last = edit and edit.after == digest(content) and new_text == _shown(target, content)
-        if edit and is_last and old_text == _shown(target, edit.content_before(content)):
+        is_last = edit and edit.after == digest(content) and _tells(new_text, target, content)
+        if edit and is_last and _tells(old_text, target, edit.content_before(content)):
             self._changes.take_back(target)
             return
         # Not the last edit, or one that is not remembered: the log alone knows its text.
+        if old_text and HIDDEN in old_text:
+            raise EditingError(f"{target} held a secret there, which the log does not know.")
         if new_text is None:
             self._changes.write(target, None, new_file(target, old_text or "").data)
             return
@@ -251,6 +255,15 @@ def _own_change(path: Path, call: str) -> str:
 
 def _text(path: Path, content: bytes | None) -> FileText | None:
     return None if content is None else FileText.from_bytes(path, content)
+
+
+def _tells(told: str | None, path: Path, content: bytes | None) -> bool:
+    """Whether an observation told `content` so; in place of a secret it has a mask."""
+    shown = _shown(path, content)
+    if told is None or shown is None or told == shown:
+        return told == shown
+    parts = map(re.escape, told.split(HIDDEN))
+    return HIDDEN in told and re.fullmatch("(?s:.+?)".join(parts), shown) is not None
 
 
 def _shown(path: Path, content: bytes | None) -> str | None:
