@@ -34,6 +34,7 @@ def forms_of(value: str) -> set[str]:
     >>> {"p%26q-rs", "cCZxLXJz", "702671 2d7273".replace(" ", "")} <= forms_of("p&q-rs")
     True
     """
+    value = value.strip()  # spaces around it are no secret, and are lost where lines are wrapped
     if is_short(value) or value in HIDDEN:
         return set()
     found = {value, *_escaped(value), *_in_addresses(value), *_in_bytes(value), *_lines(value)}
@@ -42,7 +43,7 @@ def forms_of(value: str) -> set[str]:
 
 def is_short(value: str) -> bool:
     """Whether a value is too short to be masked."""
-    return len(re.sub(r"[\r\n]+[ \t]*", "", value)) < SHORTEST
+    return len(re.sub(r"[\r\n]+[ \t]*", "", value.strip())) < SHORTEST
 
 
 def _escaped(value: str) -> Iterator[str]:
@@ -90,7 +91,7 @@ def _in_base64(data: bytes) -> Iterator[str]:
 
 def _lines(value: str) -> Iterator[str]:
     """The parts of a value of several lines that are telling by themselves."""
-    if "\n" not in value.strip():
+    if "\n" not in value:
         return
     for word in value.split():
         word = word.strip("\"',;")

@@ -19,6 +19,13 @@ _NOISE = re.compile(
     r"|\x1b\Z"
     r"|[\r\n]+[ \t]*"
 )
+# Where our tools leave out the middle of an output or the rest of a line. Half of a value may stand
+# beside it.
+_CUT = re.compile(
+    r"\s*<response clipped>.*?</NOTE>\n?|\s?\[line cut: [^\]]*\] ?|\s\[\.\.\. cut[^\]]*\]\n"
+    r"|\n\.\.\. \(cut\)",
+    re.DOTALL,
+)
 _LINE_END = re.compile(r"[\r\n]")
 # A shorter value is not looked for across the end of a line, where other words might make it up.
 _WRAPPED_MIN_CHARS = 12
@@ -51,11 +58,14 @@ class Forms:
 
     def found_in(self, text: str) -> bool:
         """Whether any of it is in `text`."""
-        return bool(self.spans(text))
+        return bool(self.spans(text) or self._halves(text))
 
     def hide(self, text: str) -> str:
         """`text` with `<secret-hidden>` in place of all that is to be hidden."""
-        return _without(text, self.spans(text), len(text))
+        spans = self.spans(text)
+        if halves := self._halves(text):
+            spans = _merged([*spans, *halves])
+        return _without(text, spans, len(text))
 
     def spans(self, text: str) -> list[tuple[int, int]]:
         """Where in `text` something is to be hidden, from where to where; none overlap."""
@@ -71,6 +81,24 @@ class Forms:
             if self._forms[form] or not _LINE_END.search(text, *span)
         ]
         return _merged(found)
+
+    def _halves(self, text: str) -> list[tuple[int, int]]:
+        """Where only the beginning or the end of something is left, beside a cut."""
+        if "clipped>" not in text and "cut" not in text:
+            return []
+        found = []
+        for cut in _CUT.finditer(text):
+            before = text[max(0, cut.start() - 2 * self._longest) : cut.start()]
+            left = len(before) - self.beginning(before)
+            found.append((cut.start() - left, cut.start()))
+            found.append((cut.end(), cut.end() + self._end_at(text[cut.end() :])))
+        return [(start, end) for start, end in found if end - start >= SHORTEST]
+
+    def _end_at(self, text: str) -> int:
+        """How much of the beginning of `text` may be the end of something."""
+        first = text[:SHORTEST]
+        ends = [form[at:] for form in self._forms for at in _all_of(first, form)]
+        return max((len(end) for end in ends if text.startswith(end)), default=0)
 
     def beginning(self, text: str) -> int:
         """Where the end of `text` may be the beginning of something; its length if it is not."""
