@@ -69,7 +69,7 @@ class Forms:
 
     def spans(self, text: str) -> list[tuple[int, int]]:
         """Where in `text` something is to be hidden, from where to where; none overlap."""
-        plain = _NOISE.sub("", text) if _may_have_noise(text) else text
+        plain = _without_noise(text)
         hits = [form for form in self._forms if form in plain]
         if not hits:
             return []
@@ -164,6 +164,14 @@ class _Places:
 
     def spans(self, positions: Iterable[int], length: int) -> Iterable[tuple[int, int]]:
         return ((self.of(at), self.of(at + length - 1) + 1) for at in positions)
+
+
+def _without_noise(text: str) -> str:
+    if "\x1b" in text:
+        return _NOISE.sub("", text)
+    # The same, many times as fast.
+    first, *others = text.replace("\r", "\n").split("\n")
+    return first + "".join([line.lstrip(" \t") for line in others]) if others else text
 
 
 def _may_have_noise(text: str) -> bool:

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import logging
+import os
+import subprocess
+import sys
 import threading
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -287,3 +291,29 @@ def test_lookup_that_fails_is_told_and_rests(work: Path, vault: Vault, status: i
         for call_id in ("one", "two"):
             assert f"DEPLOY_TOKEN is not set: HTTP {status}" in scripted.told(call_id).text
             assert "[]" in scripted.told(call_id).text
+
+
+def test_run_takes_a_secret_by_the_name_of_its_variable(work: Path, tmp_path: Path) -> None:
+    turns = [
+        {"tool_calls": [call("terminal", {"command": "cat .git/config; echo ${#DEPLOY_TOKEN}"})]},
+        {"content": "done"},
+    ]
+    (tmp_path / "script.json").write_text(json.dumps(turns))
+
+    def run(*words: str, **env: str) -> subprocess.CompletedProcess[str]:
+        flags = ["-C", str(work), "--model", f"scripted:{tmp_path}/script.json"]
+        store = ["--store-path", str(tmp_path / "run.sqlite")]
+        command = [sys.executable, "-m", "oh_kernel.cli", "run", *flags, *store, *words, "push"]
+        environment = {**os.environ, **env}
+        return subprocess.run(command, capture_output=True, text=True, env=environment, timeout=60)
+
+    done = run("--json", "--secret", "DEPLOY_TOKEN", DEPLOY_TOKEN=TOKEN)
+    assert done.returncode == 0, done.stderr
+    assert TOKEN not in done.stdout + done.stderr
+    assert f"https://{HIDDEN}@example.invalid" in done.stdout
+    short = run("--secret", "PIN", PIN="7")
+    assert "The secret PIN has fewer than 6 characters" in short.stderr
+    assert "SecretWarning" not in short.stderr
+    missing = run("--secret", "NOT_SET_ANYWHERE")
+    assert missing.returncode == 1
+    assert "NOT_SET_ANYWHERE is not set" in missing.stderr

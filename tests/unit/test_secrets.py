@@ -43,7 +43,7 @@ from oh_kernel.security.secret_sources import (
 )
 from oh_kernel.security.secrets import HIDDEN, SecretMask
 from oh_kernel.sessions.encodings import is_short
-from oh_kernel.sessions.masking import Forms, StreamMask
+from oh_kernel.sessions.masking import _NOISE, Forms, StreamMask, _Places, _without_noise
 from oh_kernel.tools.files import Files
 from oh_kernel.tools.terminal import TerminalAction
 from tests.experiments import count
@@ -412,3 +412,8 @@ def test_half_of_a_value_beside_a_cut_is_hidden(cut: str) -> None:
     assert forms.hide(f"tok {cut} 1e2") == f"tok {cut} 1e2"  # may be anything
     event = MessageEvent(source="user", llm_message=Message.of("user", f"a {TOKEN[:9]}{cut}"))
     assert TOKEN[:9] not in SecretMask([TOKEN]).event(event).to_json()
+
+
+@pytest.mark.parametrize("text", ["", "\n", " a \n  b\r\n\t c\r\r d", "\n \n x\r", "a\n\n  \n"])
+def test_quick_way_to_take_line_ends_out_is_the_thorough_one(text: str) -> None:
+    assert _without_noise(text) == _NOISE.sub("", text) == _Places(text).plain
