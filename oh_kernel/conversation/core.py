@@ -99,7 +99,8 @@ class Core:
             mask=self.mask,
         )
         self._choose_tools = choose_tools
-        self._toolbox = Toolbox(choose_tools(settings), self.workspace, self._executor)
+        tools = choose_tools(settings)
+        self._toolbox = Toolbox(tools, self.workspace, self._executor, self.mask)
         self._policy = policy
         self._unattended = unattended
         self.models = Models(settings, self.workspace, llm)

@@ -40,10 +40,12 @@ class Toolbox:
         tools: Sequence[type[Tool]],
         workspace: Path,
         make: Callable[[type[Tool]], ToolExecutor[Any, Any]],
+        mask: Callable[[str], str] = str,
     ) -> None:
         self.tools = tuple(tools)
         self.workspace = workspace
         self._make = make
+        self._mask = mask
         self._executors: dict[str, ToolExecutor[Any, Any]] = {}
         self.locks = ResourceLocks()
 
@@ -57,13 +59,17 @@ class Toolbox:
         return self._executors[name]
 
     def with_preview(self, question: Question) -> Question:
-        """`question` with what the call would change, where its tool can say so."""
+        """`question` with what the call would change, masked, where its tool can say so."""
         executor = self.executor(question.call.tool_name)
         if not isinstance(executor, Previews):
             return question
         found = executor.preview(question.call.action) or ()
         previews = (found,) if isinstance(found, Preview) else tuple(found)
-        return replace(question, previews=previews)
+        return replace(question, previews=tuple(map(self._masked, previews)))
+
+    def _masked(self, preview: Preview) -> Preview:
+        old, new = (t and self._mask(t) for t in (preview.old_text, preview.new_text))
+        return replace(preview, old_text=old, new_text=new)
 
     def revert(self, edit: ObservationEvent) -> str | None:
         """Take the edit back that `edit` reports, of all its files or of none; the reason why not,

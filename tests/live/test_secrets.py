@@ -8,12 +8,14 @@ import os
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from oh_kernel.conversation.confirmation import Decision, Question
 from oh_kernel.conversation.passing import Passing
 from oh_kernel.conversation.run import HOLDS_SECRET
 from oh_kernel.errors import ConversationError
@@ -317,3 +319,35 @@ def test_run_takes_a_secret_by_the_name_of_its_variable(work: Path, tmp_path: Pa
     missing = run("--secret", "NOT_SET_ANYWHERE")
     assert missing.returncode == 1
     assert "NOT_SET_ANYWHERE is not set" in missing.stderr
+
+
+class Onlooker:
+    """Allows everything, and keeps what it was shown."""
+
+    def __init__(self) -> None:
+        self.shown = ""
+
+    async def decide(self, questions: Sequence[Question]) -> Sequence[Decision]:
+        self.shown += repr(questions)
+        return [Decision(approved=True) for _ in questions]
+
+
+def test_question_about_an_edit_shows_the_file_masked(work: Path) -> None:
+    path = work / "conf.ini"
+    path.write_text(f"token = {TOKEN}\nlevel = 1\n")
+    edit = {"command": "str_replace", "path": str(path), "old_str": "level = 1", "new_str": "x"}
+    turns = [
+        calls(call("file_editor", {"command": "view", "path": str(path)}, "view")),
+        calls(call("file_editor", edit, "edit")),
+        say("done"),
+    ]
+    onlooker = Onlooker()
+    options: dict[str, Any] = {
+        "policy": "always",
+        "approver": onlooker,
+        "secrets": {"DEPLOY_TOKEN": TOKEN},
+    }
+    with Scripted(work, turns, **options) as scripted:
+        scripted.ask()
+    assert f"token = {HIDDEN}" in onlooker.shown and TOKEN not in onlooker.shown
+    assert path.read_text() == f"token = {TOKEN}\nx\n"
