@@ -127,7 +127,8 @@ class Story:
 
     def _to_a_good_end(self, known: Known) -> None:
         """Whatever was done to it: it can be gone on with, and then all is answered."""
-        self._leave()
+        if self._child is not None:
+            self._do("close")
         self._open(known)
         if self._status is Status.WAITING_FOR_CONFIRMATION:
             self._do("reject", ids=None, reason="")
@@ -282,9 +283,11 @@ class Story:
         self._open(self._all[0])
 
     def _budget(self, usd: float) -> None:
+        """Allow more, where something is allowed."""
         known = self._open_one
-        known.budget = max(usd, known.budget or 0)
-        self._do("budget", usd=known.budget)
+        if known.budget is not None:
+            known.budget = max(usd, known.budget)
+            self._do("budget", usd=known.budget)
 
     def _text(self) -> str:
         self._texts += 1

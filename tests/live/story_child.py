@@ -33,6 +33,7 @@ from tests.live.story_model import PRICE
 
 # Imported when first used; here once for all.
 NEEDED = (
+    "anyio._backends._asyncio",
     "oh_kernel.llm.provider",
     "oh_kernel.llm.replies",
     "oh_kernel.security.shell.risk",

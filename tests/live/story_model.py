@@ -118,10 +118,8 @@ class _Calls:
                 raise AssertionError(f"no reply is called {name}")
 
     def _append(self, risk: str = "LOW", sleep_s: float = 0) -> dict[str, Any]:
-        token = self._token()
-        command = f"echo begun && sleep {sleep_s} && echo {token} >> done.txt"
-        if int(sleep_s * 100) % 2 == 0:  # some do it first, and sleep then
-            command = f"echo {token} >> done.txt && echo begun && sleep {sleep_s}"
+        command = f"echo begun && sleep {sleep_s / 2} && echo {self._token()} >> done.txt"
+        command = f"{command} && echo done && sleep {sleep_s / 2}"
         return {"name": "terminal", "arguments": {"command": command, "security_risk": risk}}
 
     def _create(self, risk: str = "LOW") -> dict[str, Any]:
