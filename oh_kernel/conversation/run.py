@@ -108,6 +108,7 @@ class Run:
             return Status.FINISHED
         while self.steps < self._max_steps:
             self._stop.check_between_steps()
+            self._seen = len(self._log.events)  # an attendant may end it for what was said
             for attendant in heard_at("before_step", self._attendants):
                 if (status := await self._stop.reaching(attendant.before_step())) is not None:
                     return status
