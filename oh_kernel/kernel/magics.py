@@ -128,6 +128,8 @@ async def _command(request: Do, session: NotebookSession, shell: Any) -> object:
             return session.trust()
         case "config":
             return _config(request, session, shell)
+        case "model":
+            return _model(request.argument, session, shell)
         case "login":
             return await _login(request.argument, session)
         case "secret":
@@ -138,8 +140,6 @@ async def _command(request: Do, session: NotebookSession, shell: Any) -> object:
             return await session.review(number)
         case "fork" | "btw" | "condense" | "title" | "rename" | "delete" | "rerun":
             return await session.manage(request.command, argument)
-        case "model":
-            return _model(request.argument, session, shell)
         case _:
             return Note(usage())
 
