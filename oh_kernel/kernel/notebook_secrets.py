@@ -59,12 +59,13 @@ class NotebookSecrets:
         if given:
             await conversation.aupdate_secrets(given)
 
-    def table(self, conversation: Conversation | None) -> Table:
-        """The names, and where the values come from."""
+    def table(self, conversation: Conversation | None) -> Table | str:
+        """The names, and where the values come from; a sentence when there are none."""
         known: Mapping[str, str] = conversation.secrets if conversation else {}
         here = dict.fromkeys(self._given, "given in this notebook")
         rows = list({**known, **here}.items())
-        return Table(("secret", "from"), rows, "Add one with %openhands secret NAME.")
+        how = "Add one with %openhands secret NAME."
+        return Table(("secret", "from"), rows, how) if rows else f"There are no secrets. {how}"
 
 
 def _stored_as(name: str) -> str:

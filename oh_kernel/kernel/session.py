@@ -172,7 +172,7 @@ class NotebookSession:
         """Take a secret away again."""
         return await self._secrets.forget(name, self._conversation)
 
-    def secrets(self) -> Table:
+    def secrets(self) -> Table | str:
         """The names of the secrets, and where the values come from."""
         return self._secrets.table(self._conversation)
 
