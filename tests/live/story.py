@@ -138,7 +138,7 @@ class Story:
         self._do("send", text=text)
         assert self._run(()).status == "finished"
         self._check()
-        last = next(r for r in reversed(self._model.requests) if not is_beside(r))
+        last = next(r for r in reversed(self._model.whole.values()) if not is_beside(r))
         assert text in last.body.decode()
 
     # What is done
@@ -211,7 +211,9 @@ class Story:
             self._interlude(interlude.deed)
         self._hear(run, until=lambda: False)
         reply = child.reply(run.number)
-        for command in list(self._unsettled):
+        while self._unsettled:
+            command = self._unsettled[0]
+            self._hear(command, until=lambda: False)  # it may be a run, too
             self._settle(command)
         self._do("look")
         return reply
@@ -265,7 +267,7 @@ class Story:
         """Another process wants to write, and is refused as long as this one does."""
         if not self._is_writer:
             return
-        other = self._nursery.child(self._name, self._complaints)
+        other = self._nursery.child(self._name, self._folder)
         other.ask("open", **self._options(self._open_one))
         refusal = other.ask("send", text="let me in")
         self.trace.append(f"intrude -> {refusal.error}")
@@ -297,7 +299,7 @@ class Story:
 
     def _open(self, known: Known | None) -> None:
         if self._child is None:
-            self._child = self._nursery.child(self._name, self._complaints)
+            self._child = self._nursery.child(self._name, self._folder)
         self._known, self._is_writer = known, False
         reply = self._settle(self._start("open", **self._options(known)))
         if known is None:
@@ -445,7 +447,7 @@ class Story:
             status = known.check(events, self._model, self._workspace)
             if known is self._known and self._child is not None:
                 assert status is self._status, f"stored {status}, told {self._status}"
-        requests = self._model.requests
+        requests = list(self._model.whole.values())
         for request in requests[self._checked_requests :]:
             check_request(request)
         self._checked_requests = len(requests)

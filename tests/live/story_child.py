@@ -237,7 +237,9 @@ def become_child(given: dict[str, str], connection: socket.socket) -> None:
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     connection.set_inheritable(False)
     os.environ["OH_STORY"] = given["story"]  # by which what it leaves behind is found
-    os.dup2(os.open(given["stderr"], os.O_WRONLY | os.O_CREAT | os.O_APPEND), 2)
+    # What a shell of a person does when it starts must not be killed half way.
+    os.environ["HOME"] = given["folder"]
+    os.dup2(os.open(f"{given['folder']}/stderr", os.O_WRONLY | os.O_CREAT | os.O_APPEND), 2)
     try:
         tell_story(connection)
     except BaseException:

@@ -26,6 +26,7 @@ class StoryModel(ModelServer):
         super().__init__([])
         self.calm = False
         self.costs: dict[int, float] = {}
+        self.whole: dict[int, Request] = {}  # by the number in the reply's id, oldest first
         self._left = iter(replies)
         self._asked = 0
         self._numbers = itertools.count()
@@ -34,9 +35,10 @@ class StoryModel(ModelServer):
 
     def turn_for(self, request: Request) -> tuple[int, Turn, Turn | None]:
         """The next reply; what is asked beside the run is always answered in words."""
+        beside = is_beside(request)  # raises when the client was killed while it wrote
         with self._lock:
             number = next(self._numbers)
-            beside = is_beside(request)
+            self.whole[number] = request
             name = "words" if self.calm or beside else next(self._left, "words")
             turn = self._calls.turn(name, number)
             tokens = len(request.body) // 5, _DEAR if name == "dear" else 20 + number * 37 % 200

@@ -146,10 +146,10 @@ class Nursery:
         with theirs:
             self._process = subprocess.Popen(command, stdin=theirs, cwd=ROOT)
 
-    def child(self, story: str, stderr: Path) -> Child:
-        """A new process, which writes its complaints to this file."""
+    def child(self, story: str, folder: Path) -> Child:
+        """A new process, whose home is this folder; its complaints go to `stderr` there."""
         mine, theirs = socket.socketpair()
-        given = json.dumps({"story": story, "stderr": str(stderr)}).encode()
+        given = json.dumps({"story": story, "folder": str(folder)}).encode()
         with theirs, self._lock:
             socket.send_fds(self._control, [given], [theirs.fileno()])
         return Child(mine)
